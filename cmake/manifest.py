@@ -1,0 +1,242 @@
+"""Reads the variant manifest (schedules/variants.txt) and writes what the build is made from.
+
+    python3 manifest.py schedules/variants.txt OUT_DIR
+
+A manifest line is `algorithm types target key=value ...`, `#` starts a comment. Every element type of a line gives one
+variant. OUT_DIR receives variants.cmake (calls of hconv_variant(...)), variants.inc (X-macro rows for the C++ table)
+and variants.json. A file whose content would not change is not touched, so nothing that depends on it is rebuilt.
+A line that is not understood ends the run with `file:line: sentence`.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+# In the order of the HCONV_VARIANT macro's arguments.
+KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
+        "min_blocks")
+# Filled in where a convolution's line leaves them out.
+DEFAULTS = {"tile_oh": 1, "min_blocks": 1}
+# Values that a name does not mention.
+UNNAMED = {"tile_oh": 1, "kw_tile": 4, "min_blocks": 1}
+ZERO_ALLOWED = {"kw"}
+
+FLOAT_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
+BIT_TYPES = {"b32": 32, "b16": 16}
+
+_CPU = "x86-64-linux"
+_AVX2 = "avx-avx2-f16c-fma-sse41"
+_AHEAD_OF_TIME = "user_context-no_runtime-no_bounds_query"
+_CUDA = f"{_CPU}-cuda-cuda_capability_80"
+HALIDE_TARGETS = {
+    "cuda": f"{_CUDA}-{_AHEAD_OF_TIME}",
+    "cpu": f"{_CPU}-sse41-{_AHEAD_OF_TIME}",
+    "cpu_baseline": f"{_CPU}-sse41-{_AHEAD_OF_TIME}",
+    "cpu_avx2": f"{_CPU}-{_AVX2}-{_AHEAD_OF_TIME}",
+    "cpu_avx512": f"{_CPU}-{_AVX2}-avx512-avx512_skylake-{_AHEAD_OF_TIME}",
+    "halide_ptx": f"{_CUDA}-user_context-no_runtime",
+}
+CPU_TARGETS = ("cpu_baseline", "cpu_avx2", "cpu_avx512")
+
+_BLOCK_KEYS = ("tile_oc", "tile_ow", "thread_oc", "thread_ow", "ic", "kw_tile", "stages", "warps")
+
+
+class Algorithm:
+    """What a line of one algorithm may and must say."""
+
+    def __init__(self, generator, types, required):
+        self.generator = generator  # registered name of the Halide generator
+        self.types = types          # allowed element types
+        self.required = required    # target -> keys that must be there; its keys are the allowed targets
+
+
+ALGORITHMS = {
+    "pack": Algorithm("pack_weights", tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
+    "direct": Algorithm("conv2d_direct", tuple(FLOAT_TYPES), {
+        "cuda": _BLOCK_KEYS,
+        "halide_ptx": _BLOCK_KEYS,
+        **{target: ("tile_oc", "tile_ow", "ic") for target in CPU_TARGETS},
+    }),
+}
+
+
+class ManifestError(Exception):
+    """A line of the manifest is wrong; the text names file, line, what was found and what is expected."""
+
+
+class Variant:
+    """One compiled kernel: an algorithm for one element type and target with its tile parameters."""
+
+    def __init__(self, algorithm, type, target, params):
+        self.algorithm, self.type, self.target, self.params = algorithm, type, target, params
+        self.generator = ALGORITHMS[algorithm].generator
+        self.name = variant_name(algorithm, type, target, params)
+
+    @property
+    def halide_target(self):
+        return HALIDE_TARGETS[self.target]
+
+    def generator_params(self):
+        """`key=value` strings for the generator's command line."""
+        typed = f"bits={BIT_TYPES[self.type]}" if self.type in BIT_TYPES else f"type={FLOAT_TYPES[self.type]}"
+        return [typed] + [f"{key}={self.params[key]}" for key in KEYS if key in self.params]
+
+    def table_row(self):
+        values = ", ".join(str(self.params.get(key, 0)) for key in KEYS)
+        return f"HCONV_VARIANT({self.name}, {self.algorithm}, {self.type}, {self.target}, {values})"
+
+
+def variant_name(algorithm, type, target, params):
+    """The name says everything that tells two variants of one algorithm apart; it is a C identifier."""
+    if algorithm == "pack":
+        return f"pack_{type}_{target}"
+    parts = [f"conv2d_{algorithm}", type, f"oc{params['tile_oc']}x{params['tile_ow']}"]
+
+    def differs(key):
+        return key in params and params[key] != UNNAMED[key]
+
+    if differs("tile_oh"):
+        parts.append(f"r{params['tile_oh']}")
+    if "thread_oc" in params or "thread_ow" in params:
+        parts.append(f"t{params.get('thread_oc', 1)}x{params.get('thread_ow', 1)}")
+    parts.append(f"ic{params['ic']}")
+    parts.append(f"kw{params['kw']}" if params.get("kw") else "kwany")
+    if differs("kw_tile"):
+        parts.append(f"kt{params['kw_tile']}")
+    if "stages" in params:
+        parts.append(f"s{params['stages']}")
+    if "warps" in params:
+        parts.append(f"w{params['warps']}")
+    if differs("min_blocks"):
+        parts.append(f"mb{params['min_blocks']}")
+    return "_".join(parts + [target])
+
+
+def _one_of(what, found, allowed):
+    if found not in allowed:
+        raise ManifestError(f"{what} is '{found}', expected one of {', '.join(sorted(allowed))}.")
+
+
+def _parse_params(words):
+    params = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ManifestError(f"'{word}' is not a key=value pair.")
+        _one_of("The key", key, KEYS)
+        if key in params:
+            raise ManifestError(f"The key '{key}' is given twice.")
+        if not (value.isascii() and value.isdigit()) or (int(value) == 0 and key not in ZERO_ALLOWED):
+            least = 0 if key in ZERO_ALLOWED else 1
+            raise ManifestError(f"{key} is '{value}', expected a whole number of at least {least}.")
+        params[key] = int(value)
+    return params
+
+
+def _check_threads(params):
+    """A thread block must have exactly as many threads as the tile has thread tiles."""
+    for tile, thread in (("tile_oc", "thread_oc"), ("tile_ow", "thread_ow")):
+        if params[tile] % params[thread]:
+            raise ManifestError(f"{tile} is {params[tile]}, expected a multiple of {thread}={params[thread]}.")
+    threads = params["tile_oc"] // params["thread_oc"] * (params["tile_ow"] // params["thread_ow"]) * params["tile_oh"]
+    if threads != 32 * params["warps"]:
+        raise ManifestError(f"The tiles make {threads} threads, but warps={params['warps']} are "
+                            f"{32 * params['warps']}.")
+
+
+def parse_line(line):
+    """The variants of one manifest line (none when it is blank or a comment)."""
+    words = line.split("#", 1)[0].split()
+    if not words:
+        return []
+    if len(words) < 3:
+        raise ManifestError(f"The line has {len(words)} word(s), expected `algorithm types target key=value ...`.")
+    algorithm_name, types, target = words[:3]
+    _one_of("The algorithm", algorithm_name, ALGORITHMS)
+    algorithm = ALGORITHMS[algorithm_name]
+    _one_of(f"The target of '{algorithm_name}'", target, algorithm.required)
+    types = types.split(",")
+    for position, type in enumerate(types):
+        _one_of(f"A type of '{algorithm_name}'", type, algorithm.types)
+        if type in types[:position]:
+            raise ManifestError(f"The type '{type}' is given twice.")
+    params = _parse_params(words[3:])
+    if algorithm_name == "pack" and params:
+        raise ManifestError(f"A pack variant takes no keys, but '{next(iter(params))}' is given.")
+    missing = [key for key in algorithm.required[target] if key not in params]
+    if missing:
+        raise ManifestError(f"The '{algorithm_name}' variant for {target} needs {', '.join(missing)}.")
+    if algorithm_name != "pack":
+        params = {**DEFAULTS, **params}
+    if "warps" in algorithm.required[target]:
+        _check_threads(params)
+    return [Variant(algorithm_name, type, target, params) for type in types]
+
+
+def parse(text, file_name="variants.txt"):
+    """All variants of a manifest in the order of its lines; ManifestError for the first line that is wrong."""
+    variants, lines_by_name = [], {}
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            for variant in parse_line(line):
+                if variant.name in lines_by_name:
+                    raise ManifestError(f"The variant {variant.name} was already given in line "
+                                        f"{lines_by_name[variant.name]}.")
+                lines_by_name[variant.name] = number
+                variants.append(variant)
+        except ManifestError as error:
+            raise ManifestError(f"{file_name}:{number}: {error}") from None
+    if not variants:
+        raise ManifestError(f"{file_name}:1: The manifest names no variant.")
+    return variants
+
+
+def to_cmake(variants):
+    calls = [f"hconv_variant({v.name} {v.algorithm} {v.type} {v.target} {v.generator}\n"
+             f"  {v.halide_target}\n  {' '.join(v.generator_params())})\n" for v in variants]
+    return "".join(calls)
+
+
+def to_inc(variants):
+    header = f"// HCONV_VARIANT(name, algorithm, type, target, {', '.join(KEYS)})\n"
+    return header + "".join(v.table_row() + "\n" for v in variants)
+
+
+def to_json(variants):
+    rows = [{"name": v.name, "algorithm": v.algorithm, "type": v.type, "target": v.target,
+             "halide_target": v.halide_target, **{key: v.params.get(key, 0) for key in KEYS}} for v in variants]
+    return json.dumps(rows, indent=1) + "\n"
+
+
+def write_if_changed(path, text):
+    """Writes the file unless it already says this; True when it was written."""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return False
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return True
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("manifest")
+    parser.add_argument("out_dir")
+    options = parser.parse_args(arguments)
+    try:
+        with open(options.manifest, encoding="utf-8") as file:
+            variants = parse(file.read(), options.manifest)
+    except (ManifestError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    os.makedirs(options.out_dir, exist_ok=True)
+    for name, text in (("variants.cmake", to_cmake(variants)), ("variants.inc", to_inc(variants)),
+                       ("variants.json", to_json(variants))):
+        write_if_changed(os.path.join(options.out_dir, name), text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
