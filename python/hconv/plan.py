@@ -1,0 +1,241 @@
+"""Problems, plans and the one-call convolution."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import json
+
+import numpy
+
+from ._native import CPU, JSON, TEXT, CProblem, DLDevice, Padding, check, library, read_text
+from .arrays import (Descriptor, DeviceArray, current_stream, device_guard, empty_bytes, empty_like_kind, is_torch, native_type,
+                     parse_device, to_device, type_name)
+
+_MATH = {"fp32": 0, "strict": 1, "tf32": 2}
+
+
+def _math(name: str) -> int:
+    if name not in _MATH:
+        raise ValueError(f'math is "{name}"; expected one of {", ".join(_MATH)}.')
+    return _MATH[name]
+
+
+def _padding(padding) -> Padding:
+    """An int (all sides), (vertical, horizontal) or (top, bottom, left, right), in pixels."""
+    if isinstance(padding, int):
+        return Padding(padding, padding, padding, padding)
+    sides = tuple(int(side) for side in padding)
+    if len(sides) == 2:
+        return Padding(sides[0], sides[0], sides[1], sides[1])
+    if len(sides) == 4:
+        return Padding(*sides)
+    raise ValueError(f"padding has {len(sides)} numbers; expected 1, 2 (vertical, horizontal) or 4 (top, bottom, left, "
+                     "right).")
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """One convolution without its data: x[batch, in_channels, height, width], w[out_channels, in_channels, kernel_height,
+    kernel_width]. dtype: float32, bfloat16, float16; device: cpu, cuda, cuda:N; math: fp32, strict, tf32."""
+
+    batch: int
+    in_channels: int
+    height: int
+    width: int
+    out_channels: int
+    kernel_height: int
+    kernel_width: int
+    dtype: str = "float32"
+    device: str = "cpu"
+    padding: int | tuple = 0
+    math: str = "fp32"
+
+    @classmethod
+    def from_arrays(cls, x, w, padding=0, math="fp32") -> "Problem":
+        """The problem of two arrays, checked by the library: raises InvalidArgument or Unsupported."""
+        x, w, sides, native = Descriptor(x, "x"), Descriptor(w, "w"), _padding(padding), CProblem()
+        check(library().hconv_problem_from_tensors(x.reference, w.reference, ctypes.byref(sides), _math(math),
+                                                   ctypes.byref(native)))
+        device = "cpu" if native.device.device_type == CPU else f"cuda:{native.device.device_id}"
+        return cls(native.batch, native.in_channels, native.height, native.width, native.out_channels,
+                   native.kernel_height, native.kernel_width, x.dtype, device, padding, math)
+
+    @property
+    def output_shape(self) -> tuple:
+        """[B, OC, OH, OW]"""
+        sides = _padding(self.padding)
+        return (self.batch, self.out_channels, self.height + sides.top + sides.bottom - self.kernel_height + 1,
+                self.width + sides.left + sides.right - self.kernel_width + 1)
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the direct algorithm: a multiplication and an addition for each product."""
+        batch, oc, oh, ow = self.output_shape
+        return 2 * batch * oc * oh * ow * self.in_channels * self.kernel_height * self.kernel_width
+
+    def native(self) -> CProblem:
+        return CProblem(native_type(self.dtype), parse_device(self.device), _math(self.math), self.batch,
+                        self.in_channels, self.height, self.width, self.out_channels, self.kernel_height,
+                        self.kernel_width, _padding(self.padding))
+
+
+def _aligned_bytes(model, count: int, device: DLDevice):
+    """Scratch memory of `count` bytes, aligned to at least 16, of the kind of `model`; returns (keep-alive, address)."""
+    if count == 0:
+        return None, None
+    if is_torch(model) and model.device.type == "cuda":
+        memory = empty_bytes(model, count)
+        return memory, memory.data_ptr()
+    if device.device_type == CPU:
+        memory = numpy.empty(count + 63, numpy.uint8)
+        return memory, -(-memory.ctypes.data // 64) * 64
+    memory = DeviceArray(((count + 1) // 2,), "bfloat16", device)
+    return memory, memory.data.value
+
+
+class PackedWeights:
+    """Weights in a plan's own layout, from Plan.pack. `memory` keeps the bytes alive."""
+
+    def __init__(self, memory, address: int, count: int):
+        self.memory, self.address, self.nbytes = memory, address, count
+
+
+class PreparedRun:
+    """A run whose arguments are all bound: calling it only enters the library. Keeps every array alive; `out` is y.
+
+    The stream is the one that was current when the run was prepared.
+    """
+
+    def __init__(self, plan, x, packed, bias, out, workspace, stream):
+        self.out = out.array
+        self._arguments = (plan._handle, x.reference, packed.address, bias and bias.reference, out.reference,
+                           workspace[1], plan.workspace_bytes, stream)
+        self._keep = (plan, x, packed, bias, out, workspace)
+        self._run = library().hconv_run
+        self._guard = device_guard(x.array) if is_torch(x.array) else None
+
+    def __call__(self):
+        """Computes y (asynchronously on CUDA) and returns it."""
+        if self._guard is None:
+            check(self._run(*self._arguments))
+        else:
+            with self._guard:
+                check(self._run(*self._arguments))
+        return self.out
+
+
+class Plan:
+    """A variant chosen for a Problem: pack the weights once, run many times.
+
+    Raises NoDevice, Unsupported or InvalidArgument when there is nothing to choose.
+    """
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self._handle = ctypes.c_void_p()
+        self._native = problem.native()
+        check(library().hconv_plan_create(ctypes.byref(self._native), ctypes.byref(self._handle)))
+
+    @classmethod
+    def for_arrays(cls, x, w, padding=0, math="fp32") -> "Plan":
+        """The plan of two arrays, made in the context of x's device."""
+        with device_guard(x):
+            return cls(Problem.from_arrays(x, w, padding, math))
+
+    def __del__(self):
+        with contextlib.suppress(Exception):
+            if self._handle:
+                library().hconv_plan_destroy(self._handle)
+
+    @property
+    def variant(self) -> str:
+        """Name of the variant that the plan runs."""
+        return library().hconv_plan_variant(self._handle).decode()
+
+    @property
+    def packed_bytes(self) -> int:
+        return library().hconv_plan_packed_bytes(self._handle)
+
+    @property
+    def workspace_bytes(self) -> int:
+        return library().hconv_plan_workspace_bytes(self._handle)
+
+    @property
+    def output_shape(self) -> tuple:
+        """[B, OC, OH, OW], as the library has it."""
+        shape = (ctypes.c_int64 * 4)()
+        library().hconv_plan_output_shape(self._handle, shape)
+        return tuple(shape)
+
+    def pack(self, w, into: PackedWeights | None = None, stream=None) -> PackedWeights:
+        """Brings w[OC, IC, KH, KW] into the plan's layout, on w's device; `into` reuses earlier memory of this plan."""
+        weights, count = Descriptor(w, "w"), self.packed_bytes
+        if into is None:
+            into = PackedWeights(*_aligned_bytes(w, count, self._native.device), count)
+        with device_guard(w):
+            check(library().hconv_pack(self._handle, weights.reference, into.address, into.nbytes,
+                                       current_stream(w) if stream is None else stream))
+        return into
+
+    def prepare(self, x, packed: PackedWeights, bias=None, out=None, stream=None) -> PreparedRun:
+        """Binds all arguments of a run (and allocates y where `out` is None), for calls that repeat."""
+        source = Descriptor(x, "x")
+        if out is None:
+            out = empty_like_kind(x, self.output_shape, source.dtype, source.device)
+        _check_writeable(out)
+        return PreparedRun(self, source, packed, None if bias is None else Descriptor(bias, "bias"),
+                           Descriptor(out, "out"), _aligned_bytes(x, self.workspace_bytes, self._native.device),
+                           current_stream(x) if stream is None else stream)
+
+    def run(self, x, packed: PackedWeights, bias=None, out=None, stream=None):
+        """y[B, OC, OH, OW] of x[B, IC, H, W] and packed weights; bias[OC]. Returns `out`, or a new array of x's kind.
+
+        On CUDA the work is queued on `stream` (default: PyTorch's current stream for tensors, else the default stream).
+        """
+        return self.prepare(x, packed, bias, out, stream)()
+
+
+def _check_writeable(out) -> None:
+    if isinstance(out, numpy.ndarray) and not out.flags.writeable:
+        raise ValueError("out is a read-only array; expected one that can be written.")
+
+
+def conv2d(x, w, bias=None, padding=0, math="fp32", out=None, device=None, stream=None):
+    """y[b,oc,oh,ow] = bias[oc] + sum of x[b,ic,oh+kh-top,ow+kw-left] * w[oc,ic,kh,kw] (cross-correlation, stride 1).
+
+    x[B,IC,H,W], w[OC,IC,KH,KW], bias[OC] and y are numpy arrays, torch tensors or DeviceArrays of one type (float32,
+    float16, bfloat16) on one device; row-major contiguous. padding: zeros around x, an int, (vertical, horizontal) or
+    (top, bottom, left, right). math: "fp32", "strict" or "tf32". Returns `out`, or a new array of x's kind. There is no
+    gradient. numpy arrays are computed on the CPU, or, with device="cuda", copied there and back.
+
+    Raises InvalidArgument, Unsupported, NoDevice, OutOfMemory or DeviceError with the library's sentence.
+    """
+    if device is not None and isinstance(x, numpy.ndarray) and parse_device(device).device_type != CPU:
+        on_device = [None if array is None else to_device(array, device) for array in (x, w, bias)]
+        result = conv2d(*on_device, padding, math).numpy()  # on the default stream, which numpy() waits for
+        if out is None:
+            return result
+        numpy.copyto(out, result, casting="no")
+        return out
+    source, weights, sides = Descriptor(x, "x"), Descriptor(w, "w"), _padding(padding)
+    offsets = None if bias is None else Descriptor(bias, "bias")
+    if out is None:
+        problem = Problem.from_arrays(x, w, padding, math)
+        out = empty_like_kind(x, problem.output_shape, source.dtype, source.device)
+    _check_writeable(out)
+    target = Descriptor(out, "out")
+    with device_guard(x):
+        check(library().hconv_conv2d(source.reference, weights.reference, offsets and offsets.reference,
+                                     ctypes.byref(sides), _math(math), target.reference,
+                                     current_stream(x) if stream is None else stream))
+    return out
+
+
+def explain(problem: Problem, as_json: bool = True):
+    """How a problem would be computed and why: the parsed JSON, or text with as_json=False."""
+    native = problem.native()
+    text = read_text(lambda text, size: library().hconv_explain(ctypes.byref(native), JSON if as_json else TEXT, text,
+                                                                size))
+    return json.loads(text) if as_json else text
