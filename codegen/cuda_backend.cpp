@@ -1,0 +1,96 @@
+#include "cuda_backend.h"
+
+#include "cuda_printer.h"
+#include "kernel_launch.h"
+#include "nvcc.h"
+#include "private_registers.h"
+#include "vector_access.h"
+#include <fstream>
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace hconv {
+
+namespace {
+
+/** The passes over one kernel, in order. */
+void run_passes(CudaKernel &kernel) {
+  kernel.body = lower_intrinsics(kernel.body);
+  kernel.body = private_registers(kernel.body);
+  kernel.body = vector_access(kernel.body);
+  layout_shared_memory(kernel);
+}
+
+class CudaBackend : public IRMutator {
+public:
+  CudaBackend(const Target &target, const CudaBackendOptions &options) : target(target), options(options) {}
+
+  /** Halide's entry: the whole lowered pipeline. */
+  Stmt mutate(const Stmt &s) override {
+    if (inside)
+      return IRMutator::mutate(s);
+    inside = true;
+    Stmt host = IRMutator::mutate(s);
+    inside = false;
+    _halide_user_assert(kernels > 0) << options.variant << " has no GPU loops for the CUDA back end";
+    return remove_device_copies(LetStmt::make(kFatbin, embed(compile()), host));
+  }
+  using IRMutator::mutate;
+
+private:
+  static constexpr const char *kFatbin = "hconv_fatbin";
+
+  const Target target;
+  const CudaBackendOptions options;
+  bool inside = false;
+  int kernels = 0;
+  std::string text = "#include \"hconv_prelude.cuh\"\n";
+  std::vector<CudaKernel> printed;
+
+  using IRMutator::visit;
+
+  Stmt visit(const For *op) override {
+    if (!is_gpu(op->for_type))
+      return IRMutator::visit(op);
+    CudaKernel kernel = extract_kernel(op, options.variant + "_kernel" + std::to_string(kernels++));
+    kernel.min_blocks = options.min_blocks;
+    run_passes(kernel);
+    text += "\n" + print_cuda(kernel);
+    Stmt launch = make_launch(kernel, Variable::make(Handle(), kFatbin), target);
+    printed.push_back(kernel);
+    return launch;
+  }
+
+  /** Writes the CUDA text, compiles it and notes what the kernels use; returns the fatbin. */
+  std::string compile() {
+    const std::string base = options.out_dir + "/" + options.variant;
+    std::ofstream(base + ".cu") << text;
+    const NvccResult result = run_nvcc({options.nvcc, base + ".cu", split(options.prelude, ':'), options.archs});
+    std::ofstream resources(base + ".resources");
+    for (const KernelResources &r : result.resources) {
+      for (const CudaKernel &kernel : printed) {
+        if (kernel.name == r.kernel)
+          resources << r.kernel << ' ' << r.arch << ' ' << r.registers << ' ' << r.spill_store_bytes << ' '
+                    << r.spill_load_bytes << ' ' << kernel.shared_bytes << ' ' << kernel.threads() << '\n';
+      }
+    }
+    return result.fatbin;
+  }
+
+  /** The address of constant data in the object. */
+  Expr embed(const std::string &data) const {
+    Buffer<uint8_t> code(int(data.size()), options.variant + "_fatbin");
+    std::copy(data.begin(), data.end(), code.data());
+    Expr buffer = Variable::make(type_of<halide_buffer_t *>(), code.name() + ".buffer", Buffer<>(code));
+    return Call::make(Handle(), Call::buffer_get_host, {buffer}, Call::Extern);
+  }
+};
+
+} // namespace
+
+void install_cuda_backend(Pipeline &pipeline, const Target &target, const CudaBackendOptions &options) {
+  pipeline.add_custom_lowering_pass(new CudaBackend(target, options));
+}
+
+} // namespace hconv

@@ -1,0 +1,22 @@
+/** hconv's own CUDA back end for the stock Halide: GPU loops -> CUDA C++ -> nvcc -> fatbin embedded in the object. */
+#pragma once
+
+#include "Halide.h"
+#include <string>
+
+namespace hconv {
+
+struct CudaBackendOptions {
+  std::string variant; // C identifier; prefixes kernel names and names the files written
+  std::string out_dir; // receives <variant>.cu and <variant>.resources
+  std::string nvcc;    // compiler's path
+  std::string archs;   // "90a,ptx80": machine code for sm_90a and PTX of compute_80
+  std::string prelude; // folders of hconv_prelude.cuh and hconv_target.h, separated by ':'
+  int min_blocks = 1;  // blocks that must fit on one multiprocessor; bounds the registers of a thread
+};
+
+/** Adds the back end to a pipeline that is about to be compiled for a target with CUDA. Only Pipelines take custom
+ * lowering passes inside a Generator, hence no Func here. */
+void install_cuda_backend(Halide::Pipeline &pipeline, const Halide::Target &target, const CudaBackendOptions &options);
+
+} // namespace hconv

@@ -1,0 +1,208 @@
+#include "cuda_printer.h"
+
+#include "cuda_expression.h"
+#include "private_registers.h"
+#include <sstream>
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace hconv {
+
+namespace {
+
+/** True where a statement holds a barrier. */
+bool has_barrier(const Stmt &s) {
+  class Find : public IRVisitor {
+    using IRVisitor::visit;
+    void visit(const Call *op) override {
+      found |= op->is_intrinsic(Call::gpu_thread_barrier);
+      IRVisitor::visit(op);
+    }
+
+  public:
+    bool found = false;
+  } find;
+  s.accept(&find);
+  return find.found;
+}
+
+class CudaPrinter : public CudaExpression {
+public:
+  explicit CudaPrinter(const CudaKernel &kernel) : kernel(kernel), unrolled(register_loops(kernel.body)) {}
+
+  std::string print() {
+    open_scope();
+    std::string parameters;
+    for (const KernelArgument &a : kernel.arguments) {
+      const std::string name = declare(a.name);
+      parameters += parameters.empty() ? "" : ", ";
+      if (a.is_buffer)
+        parameters += (a.written ? "" : "const ") + cuda_type(a.type) + " *__restrict__ " + name;
+      else
+        parameters += "const " + cuda_type(a.type) + " " + name;
+    }
+    indent++;
+    if (kernel.shared_bytes > 0)
+      line("HCONV_SHARED_MEMORY(shared);");
+    for (int axis = 0; axis < 3; axis++) {
+      print_index(kThreadIndex[axis], kernel.index_label[0][axis], "thread_", axis, kernel.block[axis]);
+      print_index(kBlockIndex[axis], kernel.index_label[1][axis], "block_", axis, 0);
+    }
+    kernel.body.accept(this);
+    indent--;
+    return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(kernel.threads()) + ", " +
+           std::to_string(kernel.min_blocks) + ")\n    " + kernel.name + "(" + parameters + ") {\n" + out.str() +
+           "}\nHCONV_REGISTER_KERNEL(" + kernel.name + ")\n";
+  }
+
+private:
+  const CudaKernel &kernel;
+  const std::set<std::string> unrolled;
+  std::ostringstream out;
+  int indent = 0;
+  std::vector<std::set<std::string>> scopes; // C++ names declared in each open brace
+
+  using CudaExpression::visit;
+
+  void line(const std::string &text) { out << std::string(size_t(indent) * 2, ' ') << text << "\n"; }
+
+  void open_scope() { scopes.emplace_back(); }
+  void close_scope() { scopes.pop_back(); }
+
+  std::string declare(const std::string &name, const std::string &wish = "") {
+    const std::string identifier = names.of(name, wish);
+    scopes.back().insert(identifier);
+    return identifier;
+  }
+
+  /** Prints a body in braces after a head such as "if (...)". */
+  void braces(const std::string &head, const Stmt &body) {
+    line(head.empty() ? "{" : head + " {");
+    indent++;
+    open_scope();
+    body.accept(this);
+    close_scope();
+    indent--;
+    line("}");
+  }
+
+  void print_index(const std::string &index, const std::string &label, const std::string &kind, int axis, int extent) {
+    if (!stmt_uses_var(kernel.body, index))
+      return;
+    const std::string hardware = index; // "threadIdx.x" is its own C++ spelling
+    const std::string name = declare(index, label.empty() ? kind + "xyz"[axis] : label);
+    line("const int " + name + " = " + hardware + ";");
+    bounds.push(index, extent > 0 ? ConstantInterval(0, extent - 1) : ConstantInterval::bounded_below(0));
+  }
+
+  void visit(const LetStmt *op) override {
+    const std::string value = text(op->value);
+    // The IR may bind one name twice side by side; C++ wants a scope for that.
+    if (scopes.back().count(names.of(op->name)))
+      return braces("", op);
+    const std::string name = declare(op->name);
+    line("const " + cuda_type(op->value.type()) + " " + name + " = " + value + ";");
+    const bool is_integer = op->value.type().is_scalar() && op->value.type().is_int();
+    const ConstantInterval range =
+        is_integer ? constant_integer_bounds(op->value, bounds, nullptr) : ConstantInterval();
+    ScopedBinding<ConstantInterval> bind(is_integer, bounds, op->name, range);
+    op->body.accept(this);
+  }
+
+  void visit(const ProducerConsumer *op) override {
+    const std::string what = names.of(op->name + ".comment", op->name);
+    line((op->is_producer ? "// produce " : "// consume ") + what);
+    op->body.accept(this);
+  }
+
+  void visit(const For *op) override {
+    _halide_user_assert(op->for_type == ForType::Serial || op->for_type == ForType::Unrolled)
+        << "Loop " << op->name << " of type " << op->for_type << " inside a CUDA kernel, expected a serial one";
+    const std::string extent = text(op->extent), first = text(op->min);
+    if (unrolled.count(op->name))
+      line("#pragma unroll");
+    else if (has_barrier(op->body))
+      line("#pragma unroll 1");
+    const ConstantInterval count = constant_integer_bounds(op->extent, bounds, nullptr);
+    const ConstantInterval start = constant_integer_bounds(op->min, bounds, nullptr);
+    ConstantInterval range = start + count - 1;
+    range.min = start.min;
+    range.min_defined = start.min_defined;
+    open_scope();
+    const std::string i = declare(op->name);
+    const std::string limit = is_const_zero(op->min) ? extent : text(op->min + op->extent);
+    close_scope();
+    ScopedBinding<ConstantInterval> bind(bounds, op->name, range);
+    braces("for (int " + i + " = " + first + "; " + i + " < " + limit + "; " + i + "++)", op->body);
+  }
+
+  void visit(const Store *op) override {
+    _halide_user_assert(op->value.type().is_scalar())
+        << "Vector store to " << op->name << " reached the printer: run vector_access first";
+    _halide_user_assert(is_const_one(op->predicate))
+        << "Predicated store to " << op->name << " has no CUDA spelling here";
+    const std::string index = text(op->index), value = text(op->value);
+    line(names.of(op->name) + "[" + index + "] = " + value + ";");
+  }
+
+  void visit(const Allocate *op) override {
+    const std::string type = cuda_type(op->type);
+    const std::string name = declare(op->name);
+    if (op->memory_type == MemoryType::GPUShared) {
+      const auto offset = op->new_expr.defined() ? as_const_int(op->new_expr) : std::nullopt;
+      _halide_user_assert(offset) << "Shared allocation " << op->name
+                                  << " has no place: run layout_shared_memory first";
+      line(type + " *" + name + " = reinterpret_cast<" + type + " *>(shared" +
+           (*offset ? " + " + std::to_string(*offset) : "") + "); // " +
+           std::to_string(op->constant_allocation_size()) + " elements");
+    } else {
+      _halide_user_assert(op->constant_allocation_size() > 0) << "Array " << op->name << " has no constant size";
+      line(type + " " + name + "[" + std::to_string(op->constant_allocation_size()) + "];");
+    }
+    op->body.accept(this);
+  }
+
+  void visit(const Free *) override {} // both kinds of memory end with the kernel
+
+  void visit(const Block *op) override {
+    op->first.accept(this);
+    op->rest.accept(this);
+  }
+
+  void visit(const IfThenElse *op) override {
+    braces("if (" + text(op->condition) + ")", op->then_case);
+    if (op->else_case.defined())
+      braces("else", op->else_case);
+  }
+
+  void visit(const Evaluate *op) override {
+    if (!is_pure(op->value) || op->value.as<Call>())
+      line(text(op->value) + ";");
+  }
+
+  void refuse(const char *what, const std::string &name) {
+    _halide_user_error << what << " " << name << " inside a CUDA kernel has no CUDA spelling here";
+  }
+
+  void visit(const AssertStmt *op) override {
+    std::ostringstream condition;
+    condition << op->condition;
+    refuse("Assertion", condition.str());
+  }
+  void visit(const Acquire *) override { refuse("Acquire", ""); }
+  void visit(const Provide *op) override { refuse("Provide", op->name); }
+  void visit(const Realize *op) override { refuse("Realize", op->name); }
+  void visit(const Fork *) override { refuse("Fork", ""); }
+  void visit(const Prefetch *op) override { refuse("Prefetch", op->name); }
+  void visit(const Atomic *op) override { refuse("Atomic", op->producer_name); }
+  void visit(const HoistedStorage *op) override { refuse("HoistedStorage", op->name); }
+};
+
+} // namespace
+
+std::string print_cuda(const CudaKernel &kernel) {
+  return CudaPrinter(kernel).print();
+}
+
+} // namespace hconv

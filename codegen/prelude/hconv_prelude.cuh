@@ -1,0 +1,206 @@
+/** What the generated CUDA calls. hconv_target.h, found on the include path, supplies the machine: the GPU, or the CPU
+ * that stands in for one in the tests. Everything here is common to both. */
+#pragma once
+
+#include "hconv_target.h"
+#include <cstdint>
+#include <cstring>
+
+namespace hconv {
+
+/** Storage of a bfloat16; all arithmetic happens in float. Conversion from float rounds to nearest even. */
+struct bfloat16 {
+  uint16_t bits;
+  bfloat16() = default;
+  HCONV_DEVICE explicit bfloat16(float value) : bits(bfloat16_bits(value)) {}
+  HCONV_DEVICE explicit operator float() const { return bfloat16_value(bits); }
+};
+
+/** Storage of an IEEE binary16; conversion from float rounds to nearest even and overflows to infinity. */
+struct half {
+  uint16_t bits;
+  half() = default;
+  HCONV_DEVICE explicit half(float value) : bits(half_bits(value)) {}
+  HCONV_DEVICE explicit operator float() const { return half_value(bits); }
+};
+
+/** N lanes of T, aligned to its size up to 16 bytes. */
+template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) vec {
+  T lane[N];
+
+  HCONV_DEVICE static vec broadcast(T value) {
+    vec v;
+    for (int i = 0; i < N; i++)
+      v.lane[i] = value;
+    return v;
+  }
+
+  HCONV_DEVICE static vec ramp(T base, T stride) {
+    vec v;
+    for (int i = 0; i < N; i++)
+      v.lane[i] = T(base + T(i) * stride);
+    return v;
+  }
+
+  /** Each lane converted, e.g. float to bfloat16. */
+  template <typename From> HCONV_DEVICE static vec convert(const vec<From, N> &from) {
+    vec v;
+    for (int i = 0; i < N; i++)
+      v.lane[i] = T(from.lane[i]);
+    return v;
+  }
+};
+
+#define HCONV_VECTOR_OPERATOR(op, Result)                                                                              \
+  template <typename T, int N> HCONV_DEVICE vec<Result, N> operator op(const vec<T, N> &a, const vec<T, N> &b) {       \
+    vec<Result, N> v;                                                                                                  \
+    for (int i = 0; i < N; i++)                                                                                        \
+      v.lane[i] = a.lane[i] op b.lane[i];                                                                              \
+    return v;                                                                                                          \
+  }
+HCONV_VECTOR_OPERATOR(+, T)
+HCONV_VECTOR_OPERATOR(-, T)
+HCONV_VECTOR_OPERATOR(*, T)
+HCONV_VECTOR_OPERATOR(<, bool)
+HCONV_VECTOR_OPERATOR(<=, bool)
+HCONV_VECTOR_OPERATOR(>, bool)
+HCONV_VECTOR_OPERATOR(>=, bool)
+HCONV_VECTOR_OPERATOR(==, bool)
+HCONV_VECTOR_OPERATOR(!=, bool)
+HCONV_VECTOR_OPERATOR(&&, bool)
+HCONV_VECTOR_OPERATOR(||, bool)
+#undef HCONV_VECTOR_OPERATOR
+
+template <typename T, int N>
+HCONV_DEVICE vec<T, N> select(const vec<bool, N> &c, const vec<T, N> &a, const vec<T, N> &b) {
+  vec<T, N> v;
+  for (int i = 0; i < N; i++)
+    v.lane[i] = c.lane[i] ? a.lane[i] : b.lane[i];
+  return v;
+}
+
+template <typename T> HCONV_DEVICE T minimum(T a, T b) {
+  return b < a ? b : a;
+}
+template <typename T> HCONV_DEVICE T maximum(T a, T b) {
+  return a < b ? b : a;
+}
+
+template <typename T, int N> HCONV_DEVICE vec<T, N> minimum(const vec<T, N> &a, const vec<T, N> &b) {
+  return select(b < a, b, a);
+}
+
+template <typename T, int N> HCONV_DEVICE vec<T, N> maximum(const vec<T, N> &a, const vec<T, N> &b) {
+  return select(a < b, b, a);
+}
+
+/** Halide's division: rounds so that the remainder is not negative; a / 0 is 0. */
+template <typename T> HCONV_DEVICE T floor_div(T a, T b) {
+  if (b == 0)
+    return 0;
+  const T q = T(a / b), r = T(a - q * b);
+  return r < 0 ? T(b > 0 ? q - 1 : q + 1) : q;
+}
+
+/** Halide's remainder: between 0 and |b| - 1; a % 0 is 0. */
+template <typename T> HCONV_DEVICE T floor_mod(T a, T b) {
+  if (b == 0)
+    return 0;
+  const T r = T(a % b);
+  return r < 0 ? T(b > 0 ? r + b : r - b) : r;
+}
+
+/** a / b and a % b of numbers that are known not to be negative: unsigned division by a constant is cheaper. */
+HCONV_DEVICE int div_nonneg(int a, int b) {
+  return int(unsigned(a) / unsigned(b));
+}
+HCONV_DEVICE int mod_nonneg(int a, int b) {
+  return int(unsigned(a) % unsigned(b));
+}
+
+/** The float32 with these bits, for constants that have no spelling. */
+HCONV_DEVICE float float_from_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+template <int Bytes> struct raw_bytes;
+template <> struct raw_bytes<2> { using type = uint16_t; };
+template <> struct raw_bytes<4> { using type = uint32_t; };
+template <> struct raw_bytes<8> { using type = uint2; };
+template <> struct raw_bytes<16> { using type = uint4; };
+
+template <typename Vec> struct vec_of;
+template <typename T, int N> struct vec_of<vec<T, N>> {
+  using element = T;
+  static constexpr int lanes = N;
+  static constexpr int bytes = sizeof(T) * N;
+  using raw = typename raw_bytes<(bytes < 16 ? bytes : 16)>::type;
+  static constexpr int pieces = bytes < 16 ? 1 : bytes / 16;
+};
+
+template <typename Vec> HCONV_DEVICE Vec load_aligned(const typename vec_of<Vec>::element *p) {
+  using V = vec_of<Vec>;
+  typename V::raw raw[V::pieces];
+  for (int i = 0; i < V::pieces; i++)
+    raw[i] = reinterpret_cast<const typename V::raw *>(p)[i];
+  Vec v;
+  memcpy(&v, raw, sizeof v);
+  return v;
+}
+
+template <typename T, int N> HCONV_DEVICE void store_aligned(T *p, const vec<T, N> &v) {
+  using V = vec_of<vec<T, N>>;
+  typename V::raw raw[V::pieces];
+  memcpy(raw, &v, sizeof v);
+  for (int i = 0; i < V::pieces; i++)
+    reinterpret_cast<typename V::raw *>(p)[i] = raw[i];
+}
+
+template <typename Vec> HCONV_DEVICE Vec load_strided(const typename vec_of<Vec>::element *p, int stride) {
+  Vec v;
+  for (int i = 0; i < vec_of<Vec>::lanes; i++)
+    v.lane[i] = p[i * stride];
+  return v;
+}
+
+template <typename T, int N> HCONV_DEVICE void store_strided(T *p, int stride, const vec<T, N> &v) {
+  for (int i = 0; i < N; i++)
+    p[i * stride] = v.lane[i];
+}
+
+/** Dense, of unknown alignment: one wide access where the address allows it. */
+template <typename Vec> HCONV_DEVICE Vec load_guarded(const typename vec_of<Vec>::element *p) {
+  return reinterpret_cast<uintptr_t>(p) % alignof(Vec) == 0 ? load_aligned<Vec>(p) : load_strided<Vec>(p, 1);
+}
+
+template <typename T, int N> HCONV_DEVICE void store_guarded(T *p, const vec<T, N> &v) {
+  if (reinterpret_cast<uintptr_t>(p) % alignof(vec<T, N>) == 0)
+    store_aligned(p, v);
+  else
+    store_strided(p, 1, v);
+}
+
+/** A thread's own array: element by element, so that it stays in registers. */
+template <typename Vec> HCONV_DEVICE Vec load_array(const typename vec_of<Vec>::element *p) {
+  return load_strided<Vec>(p, 1);
+}
+
+template <typename T, int N> HCONV_DEVICE void store_array(T *p, const vec<T, N> &v) {
+  store_strided(p, 1, v);
+}
+
+template <typename Vec, int N> HCONV_DEVICE Vec gather(const typename vec_of<Vec>::element *p, const vec<int, N> &at) {
+  Vec v;
+  for (int i = 0; i < N; i++)
+    v.lane[i] = p[at.lane[i]];
+  return v;
+}
+
+template <typename T, int N> HCONV_DEVICE void scatter(T *p, const vec<int, N> &at, const vec<T, N> &v) {
+  for (int i = 0; i < N; i++)
+    p[at.lane[i]] = v.lane[i];
+}
+
+} // namespace hconv

@@ -1,0 +1,30 @@
+#include "conv2d_algorithm.h"
+
+using namespace Halide;
+
+namespace hconv {
+
+DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Type element) {
+  DirectConv2D d;
+  Func padded("x_padded");
+  {
+    Expr inside = d.xw >= 0 && d.xw < in.x_extent[0] && d.xh >= 0 && d.xh < in.x_extent[1] && d.xc < in.x_extent[2];
+    Expr w = clamp(d.xw, 0, in.x_extent[0] - 1), h = clamp(d.xh, 0, in.x_extent[1] - 1);
+    Expr value = in.x(w, h, min(d.xc, in.x_extent[2] - 1), d.xb);
+    padded(d.xw, d.xh, d.xc, d.xb) = select(inside, value, cast(element, 0));
+  }
+  d.x_tile(d.xw, d.xh, d.xc, d.xb) = padded(d.xw - in.pad_left, d.xh - in.pad_top, d.xc, d.xb);
+  d.w_tile(d.wo, d.wx, d.wy, d.wi) = in.w(d.wo, min(d.wx, in.kw - 1), d.wy, d.wi);
+
+  d.r = RDom(0, in.kw, 0, in.kh, 0, in.packed_ic, "r");
+  d.acc(d.ow, d.oh, d.oc, d.b) = 0.f;
+  d.acc(d.ow, d.oh, d.oc, d.b) +=
+      cast<float>(d.x_tile(d.ow + d.r.x, d.oh + d.r.y, d.r.z, d.b)) * cast<float>(d.w_tile(d.oc, d.r.x, d.r.y, d.r.z));
+
+  // Without a bias the buffer has one element of unspecified value, which the select drops.
+  Expr bias = cast<float>(in.bias(min(d.oc, in.bias_extent - 1)));
+  d.y(d.ow, d.oh, d.oc, d.b) = cast(element, d.acc(d.ow, d.oh, d.oc, d.b) + select(in.has_bias != 0, bias, 0.f));
+  return d;
+}
+
+} // namespace hconv

@@ -1,0 +1,17 @@
+/** Parameters that the direct convolution's schedules share; a row of variants.txt sets them. */
+#pragma once
+
+namespace hconv {
+
+/** Tile sizes in elements. A block (CUDA) or task (CPU) computes tile_oc x tile_oh x tile_ow outputs of one image. */
+struct DirectTiles {
+  int tile_oc, tile_ow, tile_oh;
+  int thread_oc, thread_ow; // outputs of one thread, or of the register tile on the CPU
+  int ic;                   // input channels staged at once
+  int kw_tile;              // taps of KW staged at once
+  int kw;                   // KW when the variant is specialised to it, 0 for any
+  int stages;               // depth of the software pipeline; 1 stages and computes in turn
+  int warps;                // 32 threads each
+};
+
+} // namespace hconv
