@@ -1,0 +1,149 @@
+#include "convolution.h"
+
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+namespace hconv_test {
+
+namespace {
+
+/** A DLTensor over a buffer, with the storage for its extents. */
+struct Tensor {
+  GuardedBuffer buffer;
+  std::vector<int64_t> extents;
+  DLTensor dl;
+
+  Tensor(Element type, std::vector<int64_t> shape, size_t count, int offset)
+      : buffer(count * bytes_of(type), offset < 0 ? bytes_of(type) : 64, std::max(offset, 0) * bytes_of(type)),
+        extents(std::move(shape)) {
+    dl = {buffer.data(), test_device(), int32_t(extents.size()), dl_type(type), extents.data(), nullptr, 0};
+  }
+
+  Tensor(const Elements &values, std::vector<int64_t> shape, int offset)
+      : Tensor(values.type(), std::move(shape), values.size(), offset) {
+    buffer.upload(values.data(), values.size_bytes());
+  }
+};
+
+void expect_intact(const GuardedBuffer &buffer, const char *name) {
+  EXPECT_EQ(buffer.damage(), "") << "beside " << name;
+}
+
+/** "y[b=0, oc=1, oh=2, ow=3] is 4 (0x...), expected 5 (0x...)". */
+std::string difference(const Shape &s, const Elements &y, size_t i, double expected, const std::string &more) {
+  const size_t OW = s.OW(), OH = s.OH(), OC = s.OC;
+  std::ostringstream out;
+  out << std::setprecision(12) << "y[b=" << i / (OW * OH * OC) << ", oc=" << i / (OW * OH) % OC
+      << ", oh=" << i / OW % OH << ", ow=" << i % OW << "] is " << y.value(i) << " (0x" << std::hex << y.bits(i)
+      << std::dec << "), expected " << expected << more;
+  return out.str();
+}
+
+template <class Matches>
+testing::AssertionResult compare(const Shape &shape, const Elements &y, const std::vector<double> &expected,
+                                 Matches matches) {
+  if (y.size() != expected.size())
+    return testing::AssertionFailure() << "y has " << y.size() << " elements, expected " << expected.size();
+  size_t wrong = 0, first = 0;
+  for (size_t i = 0; i < y.size(); i++)
+    if (!matches(i, y.value(i)) && wrong++ == 0)
+      first = i;
+  if (!wrong)
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "shape " << shape.text() << " " << name(y.type()) << ": " << wrong << " of "
+                                     << y.size() << " outputs are wrong, the first is "
+                                     << difference(shape, y, first, expected[first], "");
+}
+
+} // namespace
+
+Convolution::Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math)
+    : shape_(shape), type_(type) {
+  hconv_problem problem = {dl_type(type), test_device(), math,     shape.B,  shape.IC, shape.H,
+                           shape.W,       shape.OC,      shape.KH, shape.KW, shape.pad};
+  {
+    PinnedVariant pinned(variant);
+    check(hconv_plan_create(&problem, &plan_), "hconv_plan_create(" + shape.text() + " " + name(type) + ")");
+  }
+  if (!variant.empty() && this->variant() != variant) {
+    const std::string chosen = this->variant();
+    hconv_plan_destroy(plan_);
+    throw std::runtime_error("HCONV_VARIANT=" + variant + " was planned as " + chosen);
+  }
+  int64_t y[4];
+  hconv_plan_output_shape(plan_, y);
+  EXPECT_EQ(std::vector<int64_t>(y, y + 4), (std::vector<int64_t>{shape.B, shape.OC, shape.OH(), shape.OW()}));
+  packed_ = std::make_unique<GuardedBuffer>(hconv_plan_packed_bytes(plan_), 16);
+  if (size_t bytes = hconv_plan_workspace_bytes(plan_))
+    workspace_ = std::make_unique<GuardedBuffer>(bytes, 16);
+}
+
+Convolution::~Convolution() {
+  hconv_plan_destroy(plan_);
+}
+
+void Convolution::pack(const Elements &w, Offsets offsets) {
+  Tensor weights(w, {shape_.OC, shape_.IC, shape_.KH, shape_.KW}, offsets.w);
+  packed_->poison();
+  check(hconv_pack(plan_, &weights.dl, packed_->data(), packed_->size(), nullptr), "hconv_pack");
+  check(hconv_synchronize(test_device(), nullptr), "hconv_synchronize");
+  expect_intact(weights.buffer, "w");
+  expect_intact(*packed_, "the packed weights");
+}
+
+Elements Convolution::run(const Elements &x, const Elements &bias, Offsets offsets) {
+  Tensor input(x, {shape_.B, shape_.IC, shape_.H, shape_.W}, offsets.x);
+  Tensor added(bias.size() ? bias : Elements(type_, 1), {shape_.OC}, offsets.bias);
+  Tensor output(type_, {shape_.B, shape_.OC, shape_.OH(), shape_.OW()}, shape_.y_size(), offsets.y);
+  if (workspace_)
+    workspace_->poison();
+  check(hconv_run(plan_, &input.dl, packed_->data(), bias.size() ? &added.dl : nullptr, &output.dl,
+                  workspace_ ? workspace_->data() : nullptr, workspace_ ? workspace_->size() : 0, nullptr),
+        "hconv_run(" + shape_.text() + ")");
+  check(hconv_synchronize(test_device(), nullptr), "hconv_synchronize");
+  expect_intact(input.buffer, "x");
+  expect_intact(added.buffer, "bias");
+  expect_intact(*packed_, "the packed weights");
+  expect_intact(output.buffer, "y");
+  if (workspace_)
+    expect_intact(*workspace_, "the workspace");
+  Elements y(type_, shape_.y_size());
+  const std::vector<uint8_t> bytes = output.buffer.download();
+  std::copy(bytes.begin(), bytes.end(), y.data());
+  return y;
+}
+
+Elements Convolution::operator()(const Inputs &inputs, Offsets offsets) {
+  pack(Elements(type_, inputs.w), offsets);
+  return run(Elements(type_, inputs.x), Elements(type_, inputs.bias), offsets);
+}
+
+testing::AssertionResult equals_rounded(const Shape &shape, const Elements &y, const std::vector<double> &exact) {
+  std::vector<double> expected(exact.size());
+  for (size_t i = 0; i < exact.size(); i++)
+    expected[i] = round_to(y.type(), exact[i]);
+  return compare(shape, y, expected, [&](size_t i, double value) {
+    return value == expected[i] || (std::isnan(value) && std::isnan(expected[i]));
+  });
+}
+
+testing::AssertionResult within_bound(const Shape &shape, const Elements &y, const std::vector<double> &exact,
+                                      const std::vector<double> &magnitudes) {
+  return compare(shape, y, exact, [&](size_t i, double value) {
+    return std::fabs(value - exact[i]) <= error_bound(shape, y.type(), exact[i], magnitudes[i]);
+  });
+}
+
+testing::AssertionResult exact_on_integers(const Shape &shape, Element type, const std::string &variant,
+                                           bool with_bias) {
+  const ExactCase &exact = exact_case(shape, with_bias);
+  try {
+    Convolution convolution(shape, type, variant);
+    return equals_rounded(shape, convolution(exact.inputs), exact.y);
+  } catch (const std::exception &error) {
+    return testing::AssertionFailure() << "shape " << shape.text() << " " << name(type) << ": " << error.what();
+  }
+}
+
+} // namespace hconv_test

@@ -1,0 +1,60 @@
+/** One prepared convolution on the test device: plan, packed weights and guarded buffers, checked at every run. */
+#pragma once
+
+#include "device.h"
+#include "reference.h"
+#include "variants.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+
+namespace hconv_test {
+
+/** Displacement in elements of each tensor from an address that is a multiple of 64 bytes; negative: packed against the
+ * end of its memory, at whatever address that gives. */
+struct Offsets {
+  int x = -1, w = -1, bias = -1, y = -1;
+  static Offsets all(int elements) { return {elements, elements, elements, elements}; }
+};
+
+class Convolution {
+public:
+  /** Plans `shape` with the variant of that name, or with the one that the library chooses when it is empty. Throws
+   * Failure. */
+  Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math = HCONV_MATH_STRICT);
+  ~Convolution();
+  Convolution(const Convolution &) = delete;
+  Convolution &operator=(const Convolution &) = delete;
+
+  const Shape &shape() const { return shape_; }
+  hconv_plan *plan() const { return plan_; }
+  std::string variant() const { return hconv_plan_variant(plan_); }
+
+  /** Packs the weights into memory that held NaN. */
+  void pack(const Elements &w, Offsets offsets = {});
+  /** Runs on the packed weights into an output that held NaN; reports damage beside any buffer as a test failure.
+   * `bias` may be empty. Throws Failure. */
+  Elements run(const Elements &x, const Elements &bias, Offsets offsets = {});
+  /** pack, then run. */
+  Elements operator()(const Inputs &inputs, Offsets offsets = {});
+
+private:
+  Shape shape_;
+  Element type_;
+  hconv_plan *plan_ = nullptr;
+  std::unique_ptr<GuardedBuffer> packed_, workspace_;
+};
+
+/** Compares with the exact sums rounded once to the type; NaN matches NaN, and the zeros are equal. Success, or the
+ * first wrong element with its indices. */
+testing::AssertionResult equals_rounded(const Shape &shape, const Elements &y, const std::vector<double> &exact);
+
+/** Compares with float64 values within error_bound. */
+testing::AssertionResult within_bound(const Shape &shape, const Elements &y, const std::vector<double> &exact,
+                                      const std::vector<double> &magnitudes);
+
+/** Runs one variant ("" for the library's choice) on integers, and compares exactly. */
+testing::AssertionResult exact_on_integers(const Shape &shape, Element type, const std::string &variant,
+                                           bool with_bias);
+
+} // namespace hconv_test

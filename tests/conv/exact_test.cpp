@@ -1,0 +1,170 @@
+// Every variant on small integers, where each partial sum is exact in float32: the result must be the exact sum,
+// rounded once to the element type, over the shapes of shapes/*.txt, all kernel sizes, and the variant's own tile
+// boundaries.
+#include "convolution.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace hconv_test;
+
+namespace {
+
+class Exact : public testing::TestWithParam<Variant> {
+protected:
+  /** Runs a list of shapes, as many as the emulator's budget allows: it takes every `stride`-th shape, starting at a
+   * place that differs from variant to variant, so that together the variants of a type cover each shape. Bias is on
+   * for every other shape and, of neighbouring variants, for the other half. */
+  void run(const std::vector<Shape> &shapes, int stride = 1) {
+    if (!emulated() || full_run())
+      stride = 1;
+    const Variant &variant = GetParam();
+    size_t count = 0;
+    for (size_t i = 0; i < shapes.size(); i++) {
+      if (int(i) % stride != variant.index % stride || !variant.takes(shapes[i]))
+        continue;
+      EXPECT_TRUE(exact_on_integers(shapes[i], variant.type, variant.name, (i + variant.index) % 2 == 0));
+      count++;
+    }
+    RecordProperty("shapes", int(count));
+    EXPECT_GT(count, 0u) << "no shape of the list suits this variant";
+  }
+
+  /** Any kernel, or this variant's only one. */
+  int64_t kw(int64_t wanted) const { return GetParam().kw ? GetParam().kw : wanted; }
+};
+
+Shape make(int64_t B, int64_t IC, int64_t OH, int64_t OW, int64_t KH, int64_t KW, int64_t OC) {
+  Shape s;
+  s.B = B, s.IC = IC, s.H = OH + KH - 1, s.W = OW + KW - 1, s.KH = KH, s.KW = KW, s.OC = OC;
+  return s;
+}
+
+/** Those of a file that the emulator can compute in seconds. */
+std::vector<Shape> affordable(const std::string &file) {
+  std::vector<Shape> shapes;
+  for (const Shape &s : shapes_of_file(HCONV_SHAPES_DIR "/" + file))
+    if (!emulated() || s.work() <= 20'000'000)
+      shapes.push_back(s);
+  return shapes;
+}
+
+TEST_P(Exact, BasicShapes) {
+  run(affordable("basic.txt"));
+}
+TEST_P(Exact, EdgeShapes) {
+  run(affordable("edge.txt"));
+}
+TEST_P(Exact, RegressionShapes) {
+  run(affordable("regressions.txt"));
+}
+
+TEST_P(Exact, AllKernelSizes) {
+  const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 11, 16, 32};
+  const int64_t channels[] = {3, 1, 4, 17};
+  std::vector<Shape> shapes;
+  for (int64_t KH : sizes)
+    for (int64_t KW : sizes) {
+      const size_t i = shapes.size();
+      const bool large = KH * KW > 128; // there, two rows of outputs and few channels are enough
+      shapes.push_back(make(1, channels[i % (large ? 2 : 4)], large ? 2 : 3, 1 + i % 7, KH, KW, 1 + i % 6));
+    }
+  run(shapes, 3);
+}
+
+TEST_P(Exact, TileBoundaries) {
+  const Variant &v = GetParam();
+  const int64_t oc = std::max(v.tile_oc, 1), ow = std::max(v.tile_ow, 1), ic = std::max(v.ic, 1);
+  const int64_t oh = std::max(v.tile_oh, 1), taps = std::max(v.kw_tile, 1);
+  std::vector<Shape> shapes;
+  for (int d : {-1, 0, 1}) {
+    shapes.push_back(make(1, 2, 2, ow + d, 2, kw(3), 3));
+    shapes.push_back(make(1, 2, 2, 3, 2, kw(3), oc + d));
+    shapes.push_back(make(1, ic + d, 2, 3, 2, kw(2), 3));
+    shapes.push_back(make(2, 1, oh + d, 3, 1, kw(2), 3));
+    shapes.push_back(make(1, 2, 2, 5, 2, kw(taps + d), 3));
+    shapes.push_back(make(1, 2 * ic + d, 1, 2 * ow + d, 1, kw(taps), 2 * oc + d));
+  }
+  shapes.erase(
+      std::remove_if(shapes.begin(), shapes.end(),
+                     [](const Shape &s) { return s.OH() < 1 || s.OW() < 1 || s.OC < 1 || s.IC < 1 || s.KW < 1; }),
+      shapes.end());
+  run(shapes);
+}
+
+TEST_P(Exact, SmallOutputs) {
+  const int64_t channels[] = {1, 3, 16, 17}, kernels[] = {1, 3, 8};
+  std::vector<Shape> shapes;
+  for (int64_t i = 1; i <= 40; i++) {
+    const int64_t k = kernels[i % 3];
+    const int64_t other = 1 + i * 17 % 40; // each extent meets small and large ones of the other axis
+    shapes.push_back(make(1 + i % 2 * 2, channels[i % 4], i, other, k, kw(k), channels[i / 4 % 4]));
+    if (full_run())
+      shapes.push_back(make(3 - i % 2 * 2, channels[i / 4 % 4], other, i, k, kw(kernels[i / 3 % 3]), channels[i % 4]));
+  }
+  run(shapes, 4);
+}
+
+TEST_P(Exact, Padding) {
+  std::vector<Shape> shapes;
+  for (int64_t IC : {1, 5}) {
+    for (const hconv_padding &pad : {hconv_padding{1, 1, 1, 1},
+                                     {0, 2, 0, 0},
+                                     {2, 0, 0, 0},
+                                     {0, 0, 3, 1},
+                                     {0, 0, 0, 4},
+                                     {7, 5, 6, 9}}) { // the last is wider than the kernel: whole outputs see only zeros
+      Shape s = make(2, IC, 5, 6, 3, kw(3), 4);
+      s.pad = pad;
+      shapes.push_back(s);
+    }
+  }
+  Shape larger_kernel = make(1, 2, 1, 1, 6, kw(7), 3); // the kernel covers more than x
+  larger_kernel.H -= 3, larger_kernel.pad.top = 2, larger_kernel.pad.bottom = 1;
+  shapes.push_back(larger_kernel);
+  run(shapes);
+}
+
+// Taps of 1, so that a lost or doubled tap, channel or image shows as the wrong count.
+TEST_P(Exact, CountsEveryTap) {
+  const Variant &v = GetParam();
+  const Shape s = make(2, 2 * std::max(v.ic, 1) + 1, 3, 5, 4, kw(5), 3);
+  Inputs ones;
+  ones.x.assign(s.x_size(), 1), ones.w.assign(s.w_size(), 1);
+  Convolution convolution(s, v.type, v.name);
+  EXPECT_TRUE(equals_rounded(s, convolution(ones), std::vector<double>(s.y_size(), double(s.terms()))));
+}
+
+// The reduction is no multiple of any tile: what the rounded-up part reads must not matter, whatever lies there.
+TEST_P(Exact, SameResultInDirtyMemory) {
+  const Shape s = make(1, 5, 3, 7, 3, kw(3), 3);
+  const ExactCase &exact = exact_case(s, false);
+  const int rounds = emulated() && !full_run() ? 3 : 100;
+  for (int i = 0; i < rounds; i++) {
+    Convolution convolution(s, GetParam().type, GetParam().name);
+    ASSERT_TRUE(equals_rounded(s, convolution(exact.inputs), exact.y)) << "round " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, Exact, testing::ValuesIn(all_variants()),
+                         [](const auto &info) { return info.param.name; });
+
+TEST(Variants, ThereAreSomeOfEveryTypeAndTheirNamesDiffer) {
+  std::set<std::string> names;
+  std::set<Element> types;
+  for (const Variant &v : all_variants()) {
+    EXPECT_TRUE(names.insert(v.name).second) << v.name << " is listed twice";
+    types.insert(v.type);
+  }
+  EXPECT_EQ(types.size(), 3u) << "a type has no variant for this device";
+}
+
+// What a caller gets who pins nothing.
+TEST(Dispatch, IsExactOnAllShapes) {
+  for (const char *file : {"basic.txt", "edge.txt"})
+    for (const Shape &s : affordable(file))
+      for (Element type : all_elements)
+        EXPECT_TRUE(exact_on_integers(s, type, "", false));
+}
+
+} // namespace

@@ -1,0 +1,110 @@
+#include "reference.h"
+
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <random>
+
+namespace hconv_test {
+
+std::vector<double> convolve(const Shape &s, const Inputs &in) {
+  const int64_t OH = s.OH(), OW = s.OW();
+  std::vector<double> y(s.y_size());
+  // A row of x with its zeros around it, so that the inner loop has no tests and every tap multiplies.
+  std::vector<double> row(s.W + s.pad.left + s.pad.right, 0.0);
+  for (int64_t b = 0; b < s.B; b++)
+    for (int64_t ic = 0; ic < s.IC; ic++)
+      for (int64_t r = 0; r < s.H + s.pad.top + s.pad.bottom; r++) {
+        const int64_t h = r - s.pad.top;
+        for (int64_t w = 0; w < s.W; w++)
+          row[w + s.pad.left] = h >= 0 && h < s.H ? in.x[((b * s.IC + ic) * s.H + h) * s.W + w] : 0.0;
+        for (int64_t kh = 0; kh < s.KH; kh++) {
+          const int64_t oh = r - kh;
+          if (oh < 0 || oh >= OH)
+            continue;
+          for (int64_t oc = 0; oc < s.OC; oc++) {
+            double *out = &y[((b * s.OC + oc) * OH + oh) * OW];
+            for (int64_t kw = 0; kw < s.KW; kw++) {
+              const double weight = in.w[((oc * s.IC + ic) * s.KH + kh) * s.KW + kw];
+              for (int64_t ow = 0; ow < OW; ow++)
+                out[ow] += weight * row[ow + kw];
+            }
+          }
+        }
+      }
+  if (!in.bias.empty())
+    for (int64_t i = 0; i < s.y_size(); i++)
+      y[i] += in.bias[i / (OH * OW) % s.OC];
+  return y;
+}
+
+std::vector<double> convolve_magnitudes(const Shape &shape, const Inputs &inputs) {
+  Inputs magnitudes = inputs;
+  for (std::vector<double> *values : {&magnitudes.x, &magnitudes.w, &magnitudes.bias})
+    for (double &value : *values)
+      value = std::fabs(value);
+  return convolve(shape, magnitudes);
+}
+
+Inputs integer_inputs(const Shape &shape, bool with_bias, uint64_t seed) {
+  const int bias_limit = 64;
+  // terms * limit^2 + bias stays below 2^24; 15 is exact in bfloat16 as well.
+  const double room = std::sqrt((std::ldexp(1.0, 24) - bias_limit) / double(shape.terms()));
+  const int limit = int(std::min(15.0, room));
+  std::mt19937_64 random(seed * 7919 + uint64_t(shape.terms()));
+  auto fill = [&](std::vector<double> &values, int64_t count, int magnitude) {
+    values.resize(count);
+    for (double &value : values)
+      value = double(int64_t(random() % uint64_t(2 * magnitude + 1)) - magnitude);
+  };
+  Inputs inputs;
+  fill(inputs.x, shape.x_size(), limit);
+  fill(inputs.w, shape.w_size(), limit);
+  if (with_bias)
+    fill(inputs.bias, shape.OC, bias_limit);
+  return inputs;
+}
+
+Inputs normal_inputs(const Shape &shape, Element type, bool with_bias, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  auto fill = [&](std::vector<double> &values, int64_t count) {
+    values.resize(count);
+    for (double &value : values)
+      value = round_to(type, normal(random));
+  };
+  Inputs inputs;
+  fill(inputs.x, shape.x_size());
+  fill(inputs.w, shape.w_size());
+  if (with_bias)
+    fill(inputs.bias, shape.OC);
+  return inputs;
+}
+
+const ExactCase &exact_case(const Shape &shape, bool with_bias) {
+  static std::mutex mutex;
+  static std::map<std::string, ExactCase> cases;
+  std::lock_guard<std::mutex> lock(mutex);
+  const std::string key = shape.text() + (with_bias ? "+bias" : "");
+  auto found = cases.find(key);
+  if (found == cases.end()) {
+    ExactCase made;
+    made.inputs = integer_inputs(shape, with_bias);
+    made.y = convolve(shape, made.inputs);
+    found = cases.emplace(key, std::move(made)).first;
+  }
+  return found->second;
+}
+
+double error_bound(const Shape &shape, Element type, double exact, double magnitude) {
+  const double u = std::ldexp(1.0, -24);
+  // A product is rounded at most once by itself and then by at most IC*KH*KW additions (the bias is one term more).
+  const double n = double(shape.terms()) + 1;
+  const double sum_error = n * u / (1 - n * u) * magnitude;
+  if (type == Element::f32)
+    return sum_error;
+  const double store_error = unit_roundoff(type) * (std::fabs(exact) + sum_error);
+  return sum_error + std::max(store_error, std::ldexp(1.0, smallest_exponent(type) - 1));
+}
+
+} // namespace hconv_test

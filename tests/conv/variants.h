@@ -1,0 +1,43 @@
+/** The compiled variants that the tests go through: all of them, as the library lists them. */
+#pragma once
+
+#include "element.h"
+#include "shape.h"
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace hconv_test {
+
+/** One convolution variant of the test device. */
+struct Variant {
+  std::string name, algorithm, target;
+  Element type;
+  int tile_oc, tile_ow, tile_oh, ic, kw_tile, kw; // of the manifest row, 0 where it has none
+  int index;                                      // its place among the variants of its type on this device
+
+  /** Whether it can compute `shape`: a variant made for one KW takes no other. */
+  bool takes(const Shape &shape) const { return kw == 0 || kw == shape.KW; }
+  /** Numerics that its plans are made with. */
+  hconv_math math() const { return HCONV_MATH_STRICT; }
+};
+
+std::ostream &operator<<(std::ostream &out, const Variant &variant);
+
+/** Every convolution variant that hconv_list reports for the test device and this processor can run, of any type. */
+const std::vector<Variant> &all_variants();
+
+/** Those of 16-bit types. */
+std::vector<Variant> variants_of_16_bits();
+
+/** Pins plans made in its lifetime to one variant, by $HCONV_VARIANT. Not to be used beside other threads. */
+class PinnedVariant {
+public:
+  explicit PinnedVariant(const std::string &name);
+  ~PinnedVariant();
+  PinnedVariant(const PinnedVariant &) = delete;
+  PinnedVariant &operator=(const PinnedVariant &) = delete;
+};
+
+} // namespace hconv_test
