@@ -1,0 +1,40 @@
+#ifndef HCONV_CLI_REFERENCE_H
+#define HCONV_CLI_REFERENCE_H
+
+#include "elements.h"
+
+#include <hconv/hconv.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace hconv::cli {
+
+/** How far an output is from the same sums in float64. */
+struct Accuracy {
+  int64_t outputs = 0;        ///< in the whole tensor
+  int64_t checked = 0;        ///< of these, compared
+  double relative_l2 = 0;     ///< ||y - reference|| / ||reference|| over the checked ones
+  double worst_share = 0;     ///< largest |y - reference| / bound; the answer is right when it is at most 1
+  int64_t worst_index = 0;    ///< where, as a flat index into y
+  double worst_value = 0;     ///< y there
+  double worst_reference = 0; ///< and what it should be
+  bool right() const { return worst_share <= 1; }
+};
+
+/** Compares y with a float64 reference (x, w and y are host arrays of `type` in C order; no bias). All outputs are
+ * compared when that takes at most `budget` multiply-adds; otherwise a fixed pseudo-random sample, first and last
+ * included.
+ *
+ * The bound of one output of n = IC*KH*KW terms, with S = sum |x*w|: float32 sums in any order are off by at most
+ * gamma(n+1)*S, gamma(k) = k*u/(1-k*u), u = 2^-24, plus one smallest subnormal a term; the store adds the roundoff of
+ * the type. HCONV_MATH_TF32 rounds both float32 factors to 11 bits and lets the adder truncate (u = 2^-23). */
+Accuracy compare_with_float64(const hconv_problem &problem, Type type, const std::vector<unsigned char> &x,
+                              const std::vector<unsigned char> &w, const std::vector<unsigned char> &y,
+                              double budget = 2e8);
+
+/** `elements` numbers of `type`, uniform in [-1, 1), the same for the same seed on every machine. */
+std::vector<unsigned char> random_elements(int64_t elements, Type type, uint32_t seed);
+
+} // namespace hconv::cli
+#endif
