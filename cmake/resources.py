@@ -3,8 +3,8 @@
     python3 resources.py OUT.inc FILE.resources ...
 
 A line of a .resources file is `kernel arch registers spill_store_bytes spill_load_bytes shared_bytes threads`; it becomes
-HCONV_RESOURCE(variant, kernel, arch, registers, spill_bytes, shared_bytes, threads) with the stores' and the loads' bytes
-added up.
+HCONV_KERNEL_RESOURCES(variant, kernel, arch, registers, spill_store_bytes, spill_load_bytes, shared_bytes, threads), all
+of them bare tokens.
 """
 
 import os
@@ -30,14 +30,12 @@ def parse(text, file_name):
 
 
 def to_inc_row(variant, row):
-    spills = row["spill_store_bytes"] + row["spill_load_bytes"]
-    return (f'HCONV_RESOURCE({variant}, {row["kernel"]}, "{row["arch"]}", {row["registers"]}, {spills}, '
-            f'{row["shared_bytes"]}, {row["threads"]})\n')
+    return f"HCONV_KERNEL_RESOURCES({', '.join([variant, *(str(row[field]) for field in FIELDS)])})\n"
 
 
 def main(arguments):
     out, files = arguments[0], arguments[1:]
-    lines = ["// HCONV_RESOURCE(variant, kernel, arch, registers, spill_bytes, shared_bytes, threads)\n"]
+    lines = [f"// HCONV_KERNEL_RESOURCES(variant, {', '.join(FIELDS)})\n"]
     try:
         for path in files:
             variant = os.path.basename(path).removesuffix(".resources")

@@ -21,6 +21,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* libhconv.so exports what this header declares, and nothing else */
+#endif
 
 #define HCONV_VERSION_MAJOR 0
 #define HCONV_VERSION_MINOR 1
@@ -134,6 +137,9 @@ hconv_status hconv_copy(void *to, DLDevice to_device, const void *from, DLDevice
 hconv_status hconv_synchronize(DLDevice device, void *stream);
 /**@}*/
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,135 @@
+"""cmake/manifest.py: what a line means, what it is called, and what is said about a wrong one."""
+
+import json
+
+import manifest
+import pytest
+
+TILE = "tile_oc=32 tile_ow=64 thread_oc=4 thread_ow=4 ic=8 kw_tile=4 kw=0 stages=3 warps=4"
+
+
+def only(line):
+    (variant,) = manifest.parse(line)
+    return variant
+
+
+def test_name_of_a_cuda_variant():
+    assert only(f"direct f32 cuda {TILE}").name == "conv2d_direct_f32_oc32x64_t4x4_ic8_kwany_s3_w4_cuda"
+
+
+def test_name_mentions_what_is_not_ordinary():
+    line = f"direct bf16 cuda {TILE.replace('kw=0', 'kw=3').replace('kw_tile=4', 'kw_tile=1')} min_blocks=2"
+    assert only(line).name == "conv2d_direct_bf16_oc32x64_t4x4_ic8_kw3_kt1_s3_w4_mb2_cuda"
+    rows = f"direct f16 cuda {TILE.replace('warps=4', 'warps=8')} tile_oh=2"
+    assert only(rows).name == "conv2d_direct_f16_oc32x64_r2_t4x4_ic8_kwany_s3_w8_cuda"
+
+
+def test_name_of_cpu_and_pack_variants():
+    assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").name == "conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2"
+    assert [v.name for v in manifest.parse("pack b32,b16 cuda")] == ["pack_b32_cuda", "pack_b16_cuda"]
+
+
+def test_each_key_alone_makes_another_name():
+    base = {"tile_oc": 32, "tile_ow": 64, "tile_oh": 1, "thread_oc": 4, "thread_ow": 4, "ic": 8, "kw_tile": 4, "kw": 0,
+            "stages": 3, "warps": 4, "min_blocks": 1}
+    assert set(base) == set(manifest.KEYS)
+    names = {manifest.variant_name("direct", "f32", "cuda", base)}
+    for key in base:
+        names.add(manifest.variant_name("direct", "f32", "cuda", {**base, key: base[key] + 1}))
+    assert len(names) == 1 + len(base)
+
+
+def test_types_of_a_line_in_order_and_lines_in_order():
+    text = f"# comment\n\npack b16 cpu # trailing\ndirect f16,f32 cuda {TILE}\n"
+    assert [(v.algorithm, v.type) for v in manifest.parse(text)] == [("pack", "b16"), ("direct", "f16"),
+                                                                    ("direct", "f32")]
+
+
+def test_generator_params_spell_the_type_for_halide():
+    assert only(f"direct bf16 cuda {TILE}").generator_params() == [
+        "type=bfloat16", "tile_oc=32", "tile_ow=64", "tile_oh=1", "thread_oc=4", "thread_ow=4", "ic=8", "kw_tile=4",
+        "kw=0", "stages=3", "warps=4", "min_blocks=1"]
+    assert only("pack b16 cpu").generator_params() == ["bits=16"]
+
+
+def test_table_row_has_zero_for_what_a_variant_does_not_have():
+    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 10 + "0)"
+    assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").table_row() == (
+        "HCONV_VARIANT(conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2, direct, f32, cpu_avx2, "
+        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1)")
+
+
+def test_halide_targets_say_which_backend():
+    assert "no_bounds_query" in only(f"direct f32 cuda {TILE}").halide_target
+    assert "no_bounds_query" not in only(f"direct f32 halide_ptx {TILE}").halide_target
+    assert "cuda" not in only("pack b32 cpu").halide_target
+
+
+@pytest.mark.parametrize("line, sentence", [
+    ("direct f32", "The line has 2 word(s)"),
+    (f"winograd f32 cuda {TILE}", "The algorithm is 'winograd', expected one of direct, pack."),
+    (f"direct f64 cuda {TILE}", "A type of 'direct' is 'f64', expected one of bf16, f16, f32."),
+    (f"direct f32,f32 cuda {TILE}", "The type 'f32' is given twice."),
+    (f"direct f32, cuda {TILE}", "A type of 'direct' is ''"),
+    (f"direct f32 cpu {TILE}", "The target of 'direct' is 'cpu', expected one of cpu_avx2, cpu_avx512"),
+    (f"direct f32 cuda {TILE} colour=3", "The key is 'colour'"),
+    (f"direct f32 cuda {TILE} warps=4", "The key 'warps' is given twice."),
+    (f"direct f32 cuda {TILE} fast", "'fast' is not a key=value pair."),
+    (f"direct f32 cuda {TILE.replace('ic=8', 'ic=0')}", "ic is '0', expected a whole number of at least 1."),
+    (f"direct f32 cuda {TILE.replace('kw=0', 'kw=-1')}", "kw is '-1', expected a whole number of at least 0."),
+    (f"direct f32 cuda {TILE.replace('ic=8', 'ic=2.5')}", "ic is '2.5'"),
+    (f"direct f32 cuda {TILE.replace('stages=3', '')}", "The 'direct' variant for cuda needs stages."),
+    (f"direct f32 cuda {TILE.replace('warps=4', 'warps=8')}", "The tiles make 128 threads, but warps=8 are 256."),
+    (f"direct f32 cuda {TILE.replace('thread_oc=4', 'thread_oc=5')}", "tile_oc is 32, expected a multiple of thread_oc=5"),
+    ("pack b32 cuda ic=8", "A pack variant takes no keys, but 'ic' is given."),
+])
+def test_wrong_line_is_named(line, sentence):
+    with pytest.raises(manifest.ManifestError) as error:
+        manifest.parse("pack b32,b16 cpu\n\n" + line, "dir/variants.txt")
+    assert str(error.value).startswith("dir/variants.txt:3: ")
+    assert sentence in str(error.value)
+
+
+def test_same_variant_twice_names_the_first_line():
+    with pytest.raises(manifest.ManifestError, match=r"^v:2: The variant pack_b32_cpu was already given in line 1\.$"):
+        manifest.parse("pack b32 cpu\npack b16,b32 cpu", "v")
+
+
+def test_empty_manifest():
+    with pytest.raises(manifest.ManifestError, match="names no variant"):
+        manifest.parse("# nothing\n", "v")
+
+
+def test_command_line_writes_three_files_and_leaves_unchanged_ones_alone(tmp_path, capsys):
+    source, out = tmp_path / "variants.txt", tmp_path / "out"
+    source.write_text(f"pack b32 cuda\ndirect f32 cuda {TILE}\n")
+    assert manifest.main([str(source), str(out)]) == 0
+    rows = json.loads((out / "variants.json").read_text())
+    assert [row["name"] for row in rows] == ["pack_b32_cuda", "conv2d_direct_f32_oc32x64_t4x4_ic8_kwany_s3_w4_cuda"]
+    assert rows[1]["tile_ow"] == 64 and rows[1]["kw"] == 0
+    assert (out / "variants.inc").read_text().count("\nHCONV_VARIANT(") == 2
+    assert (out / "variants.cmake").read_text().count("hconv_variant(") == 2
+    before = {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert manifest.main([str(source), str(out)]) == 0
+    assert before == {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
+
+    source.write_text("pack b64 cuda\n")
+    assert manifest.main([str(source), str(out)]) == 1
+    assert capsys.readouterr().err.startswith(f"{source}:1: A type of 'pack' is 'b64'")
+
+
+def test_the_project_manifest_covers_every_type_on_every_kind_of_device(root):
+    variants = manifest.parse((root / "schedules/variants.txt").read_text())
+    have = {(v.algorithm, v.type, v.target) for v in variants}
+    for target in ("cuda", "cpu_baseline", "cpu_avx2", "cpu_avx512"):
+        assert {("direct", type, target) for type in manifest.FLOAT_TYPES} <= have
+    assert {("pack", type, target) for type in manifest.BIT_TYPES for target in ("cuda", "cpu")} <= have
+
+
+@pytest.mark.parametrize("tile", [(32, 64, 3, 4), (64, 32, 3, 8), (64, 64, 4, 8), (32, 128, 3, 4), (64, 128, 4, 8)])
+def test_the_project_manifest_has_the_seed_tiles(root, tile):
+    variants = manifest.parse((root / "schedules/variants.txt").read_text())
+    keys = ("tile_oc", "tile_ow", "stages", "warps")
+    found = {v.type for v in variants if v.target == "cuda" and v.algorithm == "direct"
+             and tuple(v.params[key] for key in keys) == tile}
+    assert found == set(manifest.FLOAT_TYPES)
