@@ -124,6 +124,9 @@ hconv_status hconv_list(hconv_format format, char *text, size_t *size);
 /** Number of usable CUDA devices; 0 when there is no driver. */
 int hconv_cuda_device_count(void);
 
+/** The device that tools use when none is named: HCONV_DEVICE (cpu or cuda) if set, else cuda:0 if usable, else the CPU. */
+hconv_status hconv_default_device(DLDevice *device);
+
 /** Name of a device, e.g. "NVIDIA H200" or the processor's name; buffer rules as for hconv_explain. */
 hconv_status hconv_device_name(DLDevice device, char *text, size_t *size);
 

@@ -1,0 +1,26 @@
+// The environment variables of hconv, read once.
+#pragma once
+
+#include <string>
+
+#include "log.h"
+
+namespace hconv::runtime {
+
+struct Environment {
+  LogLevel log_level = LogLevel::off; ///< HCONV_LOG=error|info|debug
+  std::string log_file;               ///< HCONV_LOG_FILE: lines are appended there instead of stderr
+  std::string device;                 ///< HCONV_DEVICE=cpu|cuda: the default of tools (hconv_default_device)
+  std::string backend;                ///< HCONV_BACKEND=cuda|halide_ptx: which kind of CUDA variants serves
+  std::string variant;                ///< HCONV_VARIANT: the only variant that may serve
+  bool check = false;                 ///< HCONV_CHECK=1: compare every call with a float64 reference
+  std::string cuda_driver;            ///< HCONV_CUDA_DRIVER: file of the driver library, else libcuda.so.1
+};
+
+/// The environment as it was at the first call.
+const Environment &environment();
+
+/// Test hook: reads the environment again. Earlier references stay valid.
+void reload_environment();
+
+} // namespace hconv::runtime

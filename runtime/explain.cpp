@@ -1,0 +1,160 @@
+#include <nlohmann/json.hpp>
+
+#include "describe.h"
+#include "error.h"
+#include "plan.h"
+#include "validation.h"
+
+namespace hconv::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Explanation {
+  hconv_problem problem;
+  Geometry geometry;
+  Choice choice;
+  PackedExtents packed;
+  std::string device; ///< the device's name, or why it is not there
+  bool present;
+};
+
+struct Bytes {
+  int64_t x, w, bias, y;
+};
+Bytes bytes_of(const Explanation &e) {
+  const hconv_problem &p = e.problem;
+  const int64_t size = e.geometry.element_bytes;
+  return {p.batch * e.geometry.x_image * size, p.out_channels * e.geometry.products * size, p.out_channels * size,
+          p.batch * e.geometry.y_image * size};
+}
+
+Json parameters_of(const Variant &v) {
+  return {{"tile_oc", v.tile_oc},     {"tile_ow", v.tile_ow}, {"tile_oh", v.tile_oh},
+          {"thread_oc", v.thread_oc}, {"thread_ow", v.thread_ow}, {"ic", v.ic},
+          {"kw_tile", v.kw_tile},     {"kw", v.kw},           {"stages", v.stages},
+          {"warps", v.warps},         {"min_blocks", v.min_blocks}};
+}
+
+std::string json_of(const Explanation &e) {
+  const hconv_problem &p = e.problem;
+  const Variant &v = *e.choice.variant;
+  const Bytes bytes = bytes_of(e);
+  Json j;
+  j["problem"] = {{"dtype", text_of(p.dtype)},
+                  {"device", text_of(p.device)},
+                  {"math", text_of(p.math)},
+                  {"batch", p.batch},
+                  {"in_channels", p.in_channels},
+                  {"height", p.height},
+                  {"width", p.width},
+                  {"out_channels", p.out_channels},
+                  {"kernel_height", p.kernel_height},
+                  {"kernel_width", p.kernel_width},
+                  {"padding",
+                   {{"top", p.padding.top},
+                    {"bottom", p.padding.bottom},
+                    {"left", p.padding.left},
+                    {"right", p.padding.right}}},
+                  {"output_height", e.geometry.output_height},
+                  {"output_width", e.geometry.output_width}};
+  j["device"] = {{"name", e.device}, {"present", e.present}};
+  j["flops"] = e.geometry.flops;
+  j["bytes"] = {{"x", bytes.x}, {"w", bytes.w}, {"bias", bytes.bias}, {"y", bytes.y}};
+  j["packed_bytes"] = e.packed.elements * e.geometry.element_bytes;
+  j["workspace_bytes"] = 0;
+  j["images_per_launch"] = launch_batch(e.geometry);
+  j["variant"] = {{"name", v.name},
+                  {"algorithm", name_of(v.algorithm)},
+                  {"type", name_of(v.type)},
+                  {"target", name_of(v.target)},
+                  {"parameters", parameters_of(v)}};
+  j["source"] = e.choice.source;
+  j["error_bound"] = {{"relative_to_sum_of_absolute_products", sum_error_bound(e.geometry.products)},
+                      {"rounding_relative_to_result", p.dtype.bits == 32 ? 0.0 : unit_roundoff(p.dtype)}};
+  j["declined"] = Json::array();
+  for (const Declined &d : e.choice.declined)
+    j["declined"].push_back({{"variant", d.variant->name}, {"reason", d.reason}});
+  return j.dump(2) + "\n";
+}
+
+std::string plain_of(const Explanation &e) {
+  const hconv_problem &p = e.problem;
+  const Variant &v = *e.choice.variant;
+  const Bytes bytes = bytes_of(e);
+  const auto wide = [](int64_t value) { return static_cast<long long>(value); };
+  std::string t;
+  t += text("problem      %s\n", text_of(p).c_str());
+  t += text("output       %lld x %lld x %lld x %lld (B, OC, OH, OW)\n", wide(p.batch), wide(p.out_channels),
+            wide(e.geometry.output_height), wide(e.geometry.output_width));
+  t += text("device       %s%s\n", e.present ? "" : "not present: ", e.device.c_str());
+  t += text("work         %.4g GFLOP, %lld products in each sum\n", e.geometry.flops * 1e-9, wide(e.geometry.products));
+  t += text("bytes        x %lld, w %lld, y %lld\n", wide(bytes.x), wide(bytes.w), wide(bytes.y));
+  t += text("memory       %lld bytes of packed weights, 0 bytes of workspace\n",
+            wide(e.packed.elements * e.geometry.element_bytes));
+  t += text("launches     up to %lld images each\n", wide(launch_batch(e.geometry)));
+  t += text("variant      %s\n", v.name);
+  t += text("parameters   tile OC %d, OW %d, OH %d; thread OC %d, OW %d; IC step %d, KW %s; stages %d, warps %d\n",
+            v.tile_oc, v.tile_ow, std::max(v.tile_oh, 1), v.thread_oc, v.thread_ow, v.ic,
+            v.kw ? text("%d", v.kw).c_str() : "any", v.stages, v.warps);
+  t += text("chosen by    %s\n", e.choice.source.c_str());
+  t += text("error bound  |y - exact| <= %.3g * (sum of |x*w| + |bias|)", sum_error_bound(e.geometry.products));
+  if (p.dtype.bits != 32)
+    t += text(" + %.3g * |y|, the rounding to %s", unit_roundoff(p.dtype), text_of(p.dtype).c_str());
+  t += "\ndeclined\n";
+  for (const Declined &d : e.choice.declined)
+    t += text("  %s: %s\n", d.variant->name, d.reason.c_str());
+  return t;
+}
+
+hconv_status explain(const hconv_problem *problem, hconv_format format, char *text, size_t *size) {
+  if (!problem)
+    return fail(HCONV_INVALID_ARGUMENT, "problem is null; expected the address of an hconv_problem.");
+  if (hconv_status bad = check_format(format))
+    return bad;
+  if (hconv_status bad = check_problem(problem))
+    return bad;
+  Explanation e;
+  e.problem = *problem;
+  e.geometry = geometry_of(*problem);
+  if (hconv_status bad = choose(*problem, machine_of(problem->device), environment(), &e.choice))
+    return bad;
+  e.packed = packed_extents(*problem, *e.choice.variant);
+  // The choice itself needs no device, so a machine without one can still explain.
+  e.present = device_name(problem->device, &e.device) == HCONV_OK;
+  if (!e.present)
+    e.device = last_error();
+  return deliver(raw(format) == HCONV_JSON ? json_of(e) : plain_of(e), text, size);
+}
+
+} // namespace
+
+hconv_status check_format(hconv_format format) {
+  if (raw(format) == HCONV_TEXT || raw(format) == HCONV_JSON)
+    return HCONV_OK;
+  return fail(HCONV_INVALID_ARGUMENT, "format is %d; expected HCONV_TEXT or HCONV_JSON.", raw(format));
+}
+
+hconv_status deliver(const std::string &content, char *text, size_t *size) {
+  if (!size)
+    return fail(HCONV_INVALID_ARGUMENT, "size is null; expected the address of the capacity of text.");
+  const size_t capacity = *size, needed = content.size() + 1;
+  *size = needed;
+  if (capacity && !text)
+    return fail(HCONV_INVALID_ARGUMENT, "text is null, but *size is %zu; expected a buffer of that capacity, or 0.",
+                capacity);
+  if (capacity) {
+    const size_t copied = std::min(capacity - 1, content.size());
+    std::memcpy(text, content.data(), copied);
+    text[copied] = '\0';
+  }
+  if (capacity >= needed)
+    return HCONV_OK;
+  return fail(HCONV_INVALID_ARGUMENT, "*size is %zu; expected at least %zu bytes for the whole text.", capacity, needed);
+}
+
+} // namespace hconv::runtime
+
+extern "C" hconv_status hconv_explain(const hconv_problem *problem, hconv_format format, char *text, size_t *size) {
+  return hconv::runtime::guarded([&] { return hconv::runtime::explain(problem, format, text, size); });
+}

@@ -1,0 +1,23 @@
+// What this process has to compute with: dispatch depends on nothing else of the machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hconv/hconv.h"
+
+namespace hconv::runtime {
+
+struct Machine {
+  bool avx2 = false;                ///< AVX2, FMA and F16C
+  bool avx512 = false;              ///< AVX-512 F, CD, BW, DQ and VL besides
+  int64_t shared_bytes_per_block = 0; ///< largest dynamic shared memory of a CUDA block; 0: not known
+};
+
+/// The processor, and for a CUDA device that is present its limits.
+Machine machine_of(DLDevice device);
+
+/// "NVIDIA H200", "AMD EPYC ..."; a status with a sentence for a device that is not there.
+hconv_status device_name(DLDevice device, std::string *name);
+
+} // namespace hconv::runtime

@@ -1,0 +1,91 @@
+#include "plan.h"
+
+#include <memory>
+
+#include "error.h"
+#include "validation.h"
+
+namespace hconv::runtime {
+namespace {
+
+/// Loads the modules of both kernels without launching them, so that the first hconv_run can be captured in a graph.
+hconv_status load_kernels(const hconv_plan &plan) {
+  cuda::ContextScope scope(plan.context.handle);
+  if (hconv_status bad = cuda::check(scope.result(), "cuCtxPushCurrent"))
+    return bad;
+  // Two addresses, since generated code may choose between kernels by alignment. Nothing reads or writes them.
+  for (uintptr_t address : {uintptr_t{4096}, uintptr_t{4096} + plan.geometry.element_bytes}) {
+    void *const nowhere = reinterpret_cast<void *>(address);
+    RunContext loading(plan.context.handle, plan.context.id, nullptr, true);
+    if (hconv_status bad = call_pack(plan, &loading, nowhere, nowhere))
+      return bad;
+    if (hconv_status bad = call_conv(plan, &loading, nowhere, nowhere, nullptr, nowhere, 1))
+      return bad;
+  }
+  return HCONV_OK;
+}
+
+hconv_status create(const hconv_problem *problem, hconv_plan **result) {
+  if (!result)
+    return fail(HCONV_INVALID_ARGUMENT, "plan is null; expected the address of an hconv_plan pointer to fill.");
+  *result = nullptr;
+  if (!problem)
+    return fail(HCONV_INVALID_ARGUMENT, "problem is null; expected the address of an hconv_problem.");
+  if (hconv_status bad = check_problem(problem))
+    return bad;
+  auto plan = std::make_unique<hconv_plan>();
+  plan->problem = *problem;
+  plan->geometry = geometry_of(*problem);
+  if (plan->on_cuda())
+    if (hconv_status bad = cuda::acquire_context(problem->device.device_id, &plan->context))
+      return bad;
+  Choice choice;
+  if (hconv_status bad = choose(*problem, machine_of(problem->device), environment(), &choice))
+    return bad;
+  plan->variant = choice.variant;
+  plan->pack = choice.pack;
+  plan->packed = packed_extents(*problem, *choice.variant);
+  plan->packed_bytes = static_cast<size_t>(plan->packed.elements * plan->geometry.element_bytes);
+  plan->workspace_bytes = 0;
+  plan->launch_batch = launch_batch(plan->geometry);
+  if (plan->on_cuda())
+    if (hconv_status bad = load_kernels(*plan))
+      return bad;
+  log(LogLevel::info, "plan: %s -> %s (%s)", text_of(*problem).c_str(), plan->variant->name, choice.source.c_str());
+  *result = plan.release();
+  return HCONV_OK;
+}
+
+} // namespace
+} // namespace hconv::runtime
+
+using namespace hconv::runtime;
+
+extern "C" {
+
+hconv_status hconv_problem_from_tensors(const DLTensor *x, const DLTensor *w, const hconv_padding *padding,
+                                        hconv_math math, hconv_problem *problem) {
+  return guarded([&] { return problem_from_tensors(x, w, padding, math, problem); });
+}
+
+hconv_status hconv_plan_create(const hconv_problem *problem, hconv_plan **plan) {
+  return guarded([&] { return create(problem, plan); });
+}
+
+void hconv_plan_destroy(hconv_plan *plan) { delete plan; }
+
+size_t hconv_plan_packed_bytes(const hconv_plan *plan) { return plan ? plan->packed_bytes : 0; }
+
+size_t hconv_plan_workspace_bytes(const hconv_plan *plan) { return plan ? plan->workspace_bytes : 0; }
+
+void hconv_plan_output_shape(const hconv_plan *plan, int64_t shape[4]) {
+  if (!plan || !shape)
+    return;
+  shape[0] = plan->problem.batch;
+  shape[1] = plan->problem.out_channels;
+  shape[2] = plan->geometry.output_height;
+  shape[3] = plan->geometry.output_width;
+}
+
+const char *hconv_plan_variant(const hconv_plan *plan) { return plan ? plan->variant->name : ""; }
+}

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <optional>
+
+#include "error.h"
+#include "plan.h"
+#include "validation.h"
+
+namespace hconv::runtime {
+namespace {
+
+/// Makes the plan's context current on CUDA; nothing on the CPU.
+class PlanScope {
+public:
+  explicit PlanScope(const hconv_plan &plan) {
+    if (plan.on_cuda())
+      scope_.emplace(plan.context.handle);
+  }
+  hconv_status status() const { return scope_ ? cuda::check(scope_->result(), "cuCtxPushCurrent") : HCONV_OK; }
+
+private:
+  std::optional<cuda::ContextScope> scope_;
+};
+
+hconv_status pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_t packed_bytes, void *stream) {
+  if (!plan)
+    return fail(HCONV_INVALID_ARGUMENT, "plan is null; expected a plan of hconv_plan_create.");
+  if (hconv_status bad = check_pack(*plan, w, packed, packed_bytes))
+    return bad;
+  PlanScope scope(*plan);
+  if (hconv_status bad = scope.status())
+    return bad;
+  RunContext run(plan->context.handle, plan->context.id, static_cast<cuda::Stream>(stream), false);
+  if (hconv_status bad = call_pack(*plan, &run, data_of(*w), packed))
+    return bad;
+  return environment().check ? check_packed_weights(*plan, *w, packed, stream) : HCONV_OK;
+}
+
+hconv_status run(const hconv_plan *plan, const DLTensor *x, const void *packed, const DLTensor *bias, DLTensor *y,
+                 void *workspace, size_t workspace_bytes, void *stream) {
+  if (!plan)
+    return fail(HCONV_INVALID_ARGUMENT, "plan is null; expected a plan of hconv_plan_create.");
+  if (hconv_status bad = check_run(*plan, x, packed, bias, y, workspace, workspace_bytes))
+    return bad;
+  const int64_t batch = plan->problem.batch;
+  if (batch == 0)
+    return HCONV_OK;
+  PlanScope scope(*plan);
+  if (hconv_status bad = scope.status())
+    return bad;
+  const Geometry &g = plan->geometry;
+  for (int64_t first = 0; first < batch; first += plan->launch_batch) {
+    RunContext run(plan->context.handle, plan->context.id, static_cast<cuda::Stream>(stream), false);
+    if (hconv_status bad = call_conv(*plan, &run, data_of(*x) + first * g.x_image * g.element_bytes, packed,
+                                     bias ? data_of(*bias) : nullptr, data_of(*y) + first * g.y_image * g.element_bytes,
+                                     std::min(plan->launch_batch, batch - first)))
+      return bad;
+  }
+  return environment().check ? check_result(*plan, *x, packed, bias, *y, stream) : HCONV_OK;
+}
+
+} // namespace
+} // namespace hconv::runtime
+
+extern "C" {
+
+hconv_status hconv_pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_t packed_bytes, void *stream) {
+  return hconv::runtime::guarded([&] { return hconv::runtime::pack(plan, w, packed, packed_bytes, stream); });
+}
+
+hconv_status hconv_run(const hconv_plan *plan, const DLTensor *x, const void *packed, const DLTensor *bias, DLTensor *y,
+                       void *workspace, size_t workspace_bytes, void *stream) {
+  return hconv::runtime::guarded(
+      [&] { return hconv::runtime::run(plan, x, packed, bias, y, workspace, workspace_bytes, stream); });
+}
+}

@@ -1,0 +1,206 @@
+#include "validation.h"
+
+#include <cinttypes>
+
+#include "error.h"
+#include "plan.h"
+#include "problem.h"
+
+namespace hconv::runtime {
+namespace {
+
+constexpr hconv_status accepted = HCONV_OK;
+
+/// What a tensor must look like.
+struct Expected {
+  const char *name;   ///< the argument's name in sentences
+  const char *layout; ///< "[B, IC, H, W]"
+  int rank;
+  int64_t shape[4];
+  DLDataType dtype;
+  DLDevice device;
+};
+
+hconv_status check_like(const DLTensor *t, const Expected &e) {
+  if (hconv_status bad = check_descriptor(t, e.name, e.rank, e.layout))
+    return bad;
+  if (!same(t->dtype, e.dtype))
+    return fail(HCONV_INVALID_ARGUMENT, "%s has element type %s; expected %s, as all tensors of one convolution.",
+                e.name, text_of(t->dtype).c_str(), text_of(e.dtype).c_str());
+  if (!same(t->device, e.device))
+    return fail(HCONV_INVALID_ARGUMENT, "%s is on %s; expected %s, as all tensors of one convolution.", e.name,
+                text_of(t->device).c_str(), text_of(e.device).c_str());
+  for (int i = 0; i < e.rank; ++i)
+    if (t->shape[i] != e.shape[i])
+      return fail(HCONV_INVALID_ARGUMENT, "%s has shape %s; expected %s = %s.", e.name,
+                  text_of(t->shape, e.rank).c_str(), e.layout, text_of(e.shape, e.rank).c_str());
+  return accepted;
+}
+
+/// Elements of an accepted shape; check_problem has made sure that the product fits.
+int64_t elements(const Expected &e) {
+  int64_t count = 1;
+  for (int i = 0; i < e.rank; ++i)
+    count *= e.shape[i];
+  return count;
+}
+
+hconv_status check_strides(const DLTensor &t, const Expected &e) {
+  if (!t.strides || elements(e) == 0)
+    return accepted;
+  int64_t dense[4];
+  int64_t stride = 1;
+  bool contiguous = true;
+  for (int i = e.rank - 1; i >= 0; --i) {
+    dense[i] = stride;
+    contiguous = contiguous && (e.shape[i] == 1 || t.strides[i] == stride);
+    stride *= e.shape[i];
+  }
+  if (contiguous)
+    return accepted;
+  return fail(HCONV_UNSUPPORTED,
+              "%s is not contiguous: it has strides %s; expected %s (row-major, in elements). Pass a contiguous copy.",
+              e.name, text_of(t.strides, e.rank).c_str(), text_of(dense, e.rank).c_str());
+}
+
+hconv_status check_data(const DLTensor &t, const Expected &e) {
+  const int64_t count = elements(e);
+  if (count == 0)
+    return accepted;
+  if (!t.data)
+    return fail(HCONV_INVALID_ARGUMENT, "%s.data is null; expected the address of %" PRId64 " elements.", e.name,
+                count);
+  const uintptr_t base = reinterpret_cast<uintptr_t>(t.data);
+  const uintptr_t size = static_cast<uintptr_t>(element_bytes(e.dtype));
+  uintptr_t start, end;
+  if (__builtin_add_overflow(base, t.byte_offset, &start) ||
+      __builtin_add_overflow(start, static_cast<uintptr_t>(count) * size, &end))
+    return fail(HCONV_INVALID_ARGUMENT,
+                "%s.byte_offset is %" PRIu64 ", so the tensor's end lies beyond the address space; expected an offset "
+                "within the allocation.",
+                e.name, t.byte_offset);
+  if (start % size)
+    return fail(HCONV_INVALID_ARGUMENT,
+                "%s starts at address 0x%" PRIxPTR " (data + byte_offset); expected a multiple of %d, the bytes of %s.",
+                e.name, start, static_cast<int>(size), text_of(e.dtype).c_str());
+  return accepted;
+}
+
+hconv_status check_tensor(const DLTensor *t, const Expected &e) {
+  if (hconv_status bad = check_like(t, e))
+    return bad;
+  if (hconv_status bad = check_strides(*t, e))
+    return bad;
+  return check_data(*t, e);
+}
+
+struct Range {
+  const char *name;
+  uintptr_t start, bytes;
+};
+
+hconv_status check_apart(const Range &written, const Range &other) {
+  if (written.bytes == 0 || other.bytes == 0 || written.start + written.bytes <= other.start ||
+      other.start + other.bytes <= written.start)
+    return accepted;
+  return fail(HCONV_INVALID_ARGUMENT,
+              "%s overlaps %s: %s occupies 0x%" PRIxPTR " to 0x%" PRIxPTR " and %s 0x%" PRIxPTR " to 0x%" PRIxPTR
+              "; expected separate memory.",
+              written.name, other.name, written.name, written.start, written.start + written.bytes, other.name,
+              other.start, other.start + other.bytes);
+}
+
+Range range_of(const DLTensor &t, const Expected &e) {
+  return {e.name, reinterpret_cast<uintptr_t>(data_of(t)),
+          static_cast<uintptr_t>(elements(e) * element_bytes(e.dtype))};
+}
+
+Expected expected_x(const hconv_problem &p) {
+  return {"x", "[B, IC, H, W]", 4, {p.batch, p.in_channels, p.height, p.width}, p.dtype, p.device};
+}
+Expected expected_w(const hconv_problem &p) {
+  return {"w",     "[OC, IC, KH, KW]", 4, {p.out_channels, p.in_channels, p.kernel_height, p.kernel_width},
+          p.dtype, p.device};
+}
+Expected expected_bias(const hconv_problem &p) {
+  return {"bias", "[OC]", 1, {p.out_channels, 0, 0, 0}, p.dtype, p.device};
+}
+Expected expected_y(const hconv_problem &p) {
+  const Geometry g = geometry_of(p);
+  return {"y", "[B, OC, OH, OW]", 4, {p.batch, p.out_channels, g.output_height, g.output_width}, p.dtype, p.device};
+}
+
+hconv_status check_packed(const hconv_plan &plan, const void *packed) {
+  if (!packed)
+    return fail(HCONV_INVALID_ARGUMENT, "packed is null; expected the address of %zu bytes of packed weights.",
+                plan.packed_bytes);
+  if (reinterpret_cast<uintptr_t>(packed) % 16)
+    return fail(HCONV_INVALID_ARGUMENT, "packed is at address %p; expected a multiple of 16.", packed);
+  return accepted;
+}
+} // namespace
+
+hconv_status check_descriptor(const DLTensor *t, const char *name, int rank, const char *layout) {
+  if (!t)
+    return fail(HCONV_INVALID_ARGUMENT, "%s is null; expected a DLTensor of shape %s.", name, layout);
+  if (t->ndim != rank)
+    return fail(HCONV_INVALID_ARGUMENT, "%s has %d dimensions; expected %d: %s.", name, t->ndim, rank, layout);
+  if (!t->shape)
+    return fail(HCONV_INVALID_ARGUMENT, "%s.shape is null; expected %d extents: %s.", name, rank, layout);
+  return accepted;
+}
+
+hconv_status check_tensors(const hconv_problem &p, const DLTensor *x, const DLTensor *w, const DLTensor *bias,
+                           const DLTensor *y) {
+  const Expected ex = expected_x(p), ew = expected_w(p), eb = expected_bias(p), ey = expected_y(p);
+  if (hconv_status bad = check_tensor(x, ex))
+    return bad;
+  if (w)
+    if (hconv_status bad = check_tensor(w, ew))
+      return bad;
+  if (bias)
+    if (hconv_status bad = check_tensor(bias, eb))
+      return bad;
+  if (hconv_status bad = check_tensor(y, ey))
+    return bad;
+  const Range ry = range_of(*y, ey);
+  if (hconv_status bad = check_apart(ry, range_of(*x, ex)))
+    return bad;
+  if (w)
+    if (hconv_status bad = check_apart(ry, range_of(*w, ew)))
+      return bad;
+  return bias ? check_apart(ry, range_of(*bias, eb)) : accepted;
+}
+
+hconv_status check_pack(const hconv_plan &plan, const DLTensor *w, const void *packed, size_t packed_bytes) {
+  const Expected e = expected_w(plan.problem);
+  if (hconv_status bad = check_tensor(w, e))
+    return bad;
+  if (hconv_status bad = check_packed(plan, packed))
+    return bad;
+  if (packed_bytes < plan.packed_bytes)
+    return fail(HCONV_INVALID_ARGUMENT, "packed_bytes is %zu; expected at least %zu (hconv_plan_packed_bytes).",
+                packed_bytes, plan.packed_bytes);
+  return check_apart({"packed", reinterpret_cast<uintptr_t>(packed), plan.packed_bytes}, range_of(*w, e));
+}
+
+hconv_status check_run(const hconv_plan &plan, const DLTensor *x, const void *packed, const DLTensor *bias,
+                       const DLTensor *y, const void *workspace, size_t workspace_bytes) {
+  if (hconv_status bad = check_tensors(plan.problem, x, nullptr, bias, y))
+    return bad;
+  if (plan.problem.batch == 0)
+    return accepted;
+  if (hconv_status bad = check_packed(plan, packed))
+    return bad;
+  if (workspace_bytes < plan.workspace_bytes)
+    return fail(HCONV_INVALID_ARGUMENT, "workspace_bytes is %zu; expected at least %zu (hconv_plan_workspace_bytes).",
+                workspace_bytes, plan.workspace_bytes);
+  if (plan.workspace_bytes && !workspace)
+    return fail(HCONV_INVALID_ARGUMENT, "workspace is null; expected the address of %zu bytes.", plan.workspace_bytes);
+  const Range ry = range_of(*y, expected_y(plan.problem));
+  if (hconv_status bad = check_apart(ry, {"packed", reinterpret_cast<uintptr_t>(packed), plan.packed_bytes}))
+    return bad;
+  return check_apart(ry, {"workspace", reinterpret_cast<uintptr_t>(workspace), plan.workspace_bytes});
+}
+
+} // namespace hconv::runtime

@@ -1,0 +1,65 @@
+#include "variants.h"
+
+#include <iterator>
+
+// variants.inc is written from the manifest into the build tree; every row declares its ahead-of-time function here.
+extern "C" {
+#define HCONV_DECLARE_direct(name)                                                                                     \
+  int name(const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, int32_t, int32_t, int32_t,           \
+           halide_buffer_t *);
+#define HCONV_DECLARE_pack(name) int name(const void *, halide_buffer_t *, halide_buffer_t *);
+#define HCONV_VARIANT(name, algorithm, ...) HCONV_DECLARE_##algorithm(name)
+#include "variants.inc"
+#undef HCONV_VARIANT
+}
+
+namespace hconv::runtime {
+namespace {
+
+#define HCONV_FUNCTIONS_direct(name) name, nullptr
+#define HCONV_FUNCTIONS_pack(name) nullptr, name
+#define HCONV_VARIANT(name, algorithm, type, target, ...)                                                              \
+  {#name, Algorithm::algorithm, Type::type, Target::target, __VA_ARGS__, HCONV_FUNCTIONS_##algorithm(name)},
+constexpr Variant variant_rows[] = {
+#include "variants.inc"
+};
+#undef HCONV_VARIANT
+
+// The first row keeps the array legal where no CUDA variant is compiled.
+#define HCONV_KERNEL_RESOURCES(variant, kernel, arch, registers, spill_stores, spill_loads, shared, threads)           \
+  {#variant, #kernel, #arch, registers, spill_stores, spill_loads, shared, threads},
+constexpr KernelResources resource_rows[] = {
+    {"", "", "", 0, 0, 0, 0, 0},
+#if __has_include("variant_resources.inc")
+#include "variant_resources.inc"
+#endif
+};
+#undef HCONV_KERNEL_RESOURCES
+
+} // namespace
+
+Table<Variant> variants() { return {std::begin(variant_rows), std::end(variant_rows)}; }
+Table<KernelResources> kernel_resources() { return {std::begin(resource_rows) + 1, std::end(resource_rows)}; }
+
+const Variant *find_variant(const std::string &name) {
+  for (const Variant &variant : variants())
+    if (name == variant.name)
+      return &variant;
+  return nullptr;
+}
+
+const char *name_of(Algorithm algorithm) { return algorithm == Algorithm::direct ? "direct" : "pack"; }
+
+const char *name_of(Type type) {
+  constexpr const char *names[] = {"f32", "bf16", "f16", "b32", "b16"};
+  return names[static_cast<int>(type)];
+}
+
+const char *name_of(Target target) {
+  constexpr const char *names[] = {"cuda", "halide_ptx", "cpu", "cpu_baseline", "cpu_avx2", "cpu_avx512"};
+  return names[static_cast<int>(target)];
+}
+
+bool is_cuda(Target target) { return target == Target::cuda || target == Target::halide_ptx; }
+
+} // namespace hconv::runtime

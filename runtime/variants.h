@@ -1,0 +1,54 @@
+// The compiled variants, one row each, in the order of schedules/variants.txt.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "HalideRuntime.h"
+
+namespace hconv::runtime {
+
+enum class Algorithm { direct, pack };
+enum class Type { f32, bf16, f16, b32, b16 };
+enum class Target { cuda, halide_ptx, cpu, cpu_baseline, cpu_avx2, cpu_avx512 };
+
+const char *name_of(Algorithm algorithm);
+const char *name_of(Type type);
+const char *name_of(Target target);
+bool is_cuda(Target target);
+
+/// y[OW,OH,OC,B] from x[W,H,IC,B], packed w[OCp,KW,KH,ICp], bias[OC]; returns 0 or a Halide error code.
+using ConvFunction = int (*)(const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias,
+                             int32_t has_bias, int32_t pad_top, int32_t pad_left, halide_buffer_t *y);
+/// packed[OCp,KW,KH,ICp] from w[KW,KH,IC,OC], both as unsigned integers of the element's size.
+using PackFunction = int (*)(const void *user_context, halide_buffer_t *w, halide_buffer_t *packed);
+
+struct Variant {
+  const char *name;
+  Algorithm algorithm;
+  Type type;
+  Target target;
+  int32_t tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, stages, warps, min_blocks; ///< 0: not given
+  ConvFunction conv; ///< null for pack
+  PackFunction pack; ///< null for convolutions
+};
+
+/// One kernel of one CUDA variant on one architecture, as ptxas reported it.
+struct KernelResources {
+  const char *variant, *kernel, *arch;
+  int32_t registers, spill_store_bytes, spill_load_bytes, shared_bytes, threads;
+};
+
+template <class T> struct Table {
+  const T *first, *last;
+  const T *begin() const { return first; }
+  const T *end() const { return last; }
+};
+
+Table<Variant> variants();
+Table<KernelResources> kernel_resources();
+
+/// The row of that name, or null.
+const Variant *find_variant(const std::string &name);
+
+} // namespace hconv::runtime
