@@ -32,7 +32,7 @@ set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 add_library(hconv_warnings INTERFACE)
 # g++ 12 reports values of std::optional as maybe uninitialised where they are not.
-target_compile_options(hconv_warnings INTERFACE -Wall -Wextra -Werror -Wno-maybe-uninitialized)
+target_compile_options(hconv_warnings INTERFACE -Wall -Wextra -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 
 function(hconv_enable_sanitizers)
   if(HCONV_SANITIZE)

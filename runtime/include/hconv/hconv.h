@@ -8,8 +8,8 @@
  * even once, at the store.
  *
  * Every function may be called from any thread. A plan never changes after its creation and may be shared. No function
- * throws or aborts: each returns a status, and hconv_last_error() gives the sentence that belongs to the calling thread's
- * last failure.
+ * throws or aborts: each returns a status, and hconv_last_error() gives the sentence that belongs to the calling
+ * thread's last failure.
  */
 #ifndef HCONV_HCONV_H
 #define HCONV_HCONV_H
@@ -41,9 +41,10 @@ typedef enum hconv_status {
 
 /** Numerics contract. Every mode is bitwise repeatable, and image n of a batch equals image n computed alone. */
 typedef enum hconv_math {
-  HCONV_MATH_FP32 = 0,   /**< default: any algorithm whose error against float64 is no worse than STRICT's */
-  HCONV_MATH_STRICT = 1, /**< float32 multiply-add only; NaN and Inf reach exactly the outputs whose window holds them */
-  HCONV_MATH_TF32 = 2    /**< may round float32 inputs to TF32 (10-bit mantissa) */
+  HCONV_MATH_FP32 = 0, /**< default: any algorithm whose error against float64 is no worse than STRICT's */
+  HCONV_MATH_STRICT =
+      1,              /**< float32 multiply-add only; NaN and Inf reach exactly the outputs whose window holds them */
+  HCONV_MATH_TF32 = 2 /**< may round float32 inputs to TF32 (10-bit mantissa) */
 } hconv_math;
 
 typedef enum hconv_format { HCONV_TEXT = 0, HCONV_JSON = 1 } hconv_format;
@@ -75,7 +76,8 @@ const char *hconv_last_error(void);
 /** "major.minor.patch" */
 const char *hconv_version(void);
 
-/** Fills *problem from descriptors (only shapes, types and devices are read, and checked) and a padding (null: none). */
+/** Fills *problem from descriptors (only shapes, types and devices are read, and checked) and a padding (null: none).
+ */
 hconv_status hconv_problem_from_tensors(const DLTensor *x, const DLTensor *w, const hconv_padding *padding,
                                         hconv_math math, hconv_problem *problem);
 
@@ -124,7 +126,8 @@ hconv_status hconv_list(hconv_format format, char *text, size_t *size);
 /** Number of usable CUDA devices; 0 when there is no driver. */
 int hconv_cuda_device_count(void);
 
-/** The device that tools use when none is named: HCONV_DEVICE (cpu or cuda) if set, else cuda:0 if usable, else the CPU. */
+/** The device that tools use when none is named: HCONV_DEVICE (cpu or cuda) if set, else cuda:0 if usable, else the
+ * CPU. */
 hconv_status hconv_default_device(DLDevice *device);
 
 /** Name of a device, e.g. "NVIDIA H200" or the processor's name; buffer rules as for hconv_explain. */
