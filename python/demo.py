@@ -9,7 +9,6 @@ demo could not run.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import time
@@ -112,10 +111,11 @@ def convolve(photo, filters, dtype, device, math):
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0],
                                      epilog="example: demo.py --type bf16 --photo cat.jpg --output cat.png")
-    parser.add_argument("--output", default="demo.png", help="PNG file to write (default: %(default)s)")
+    parser.add_argument("--output", default="demo-out/demo.png", help="PNG file to write (default: %(default)s)")
     parser.add_argument("--photo", help="picture to convolve (default: a portrait that matplotlib ships)")
     parser.add_argument("--height", type=int, help="scale the photograph to this height in pixels")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default=os.environ.get("HCONV_DEVICE") or "auto")
+    parser.add_argument("--device", choices=("cpu", "cuda"),
+                        help="default: HCONV_DEVICE, else the GPU if there is one, else the CPU")
     parser.add_argument("--type", choices=("f32", "bf16", "f16"), default="f32")
     parser.add_argument("--math", choices=("fp32", "strict"), default="fp32")
     parser.add_argument("--width", type=int, default=1800, help="width of the sheet in pixels (default: %(default)s)")
@@ -127,7 +127,7 @@ def main(arguments=None) -> int:
     options = parse(arguments)
     dtype = hconv.arrays.type_name(options.type)
     try:
-        device = options.device if options.device != "auto" else "cuda" if hconv.device_count() else "cpu"
+        device = options.device or hconv.default_device()
         name = hconv.device_name(device)
         photo = load_photo(options.photo, options.height)
         if min(photo.shape[1:]) < 16:
@@ -148,6 +148,7 @@ def main(arguments=None) -> int:
         worst = max(rows, key=lambda row: row["error"] / row["bound"])
         footer = (f"{name}   ·   {dtype}   ·   {sum(row['seconds'] for row in rows) * 1e3:.2f} ms for all filters   ·   "
                   f"largest relative error {worst['error']:.1e} (bound {worst['bound']:.1e}) against float64")
+        Path(options.output).parent.mkdir(parents=True, exist_ok=True)
         draw_sheet(photo, results, footer, options.output, options.width, options.palette)
     except (hconv.Error, OSError, ValueError) as reason:
         print(f"demo: {reason}", file=sys.stderr)

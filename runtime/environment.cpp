@@ -64,6 +64,12 @@ const Environment &environment() {
   return *(current ? current : read(false));
 }
 
-void reload_environment() { read(true); }
+void reload_environment() {
+  read(true);
+}
 
 } // namespace hconv::runtime
+
+extern "C" void hconv_reload_environment(void) {
+  hconv::runtime::reload_environment();
+}

@@ -24,3 +24,7 @@ const Environment &environment();
 void reload_environment();
 
 } // namespace hconv::runtime
+
+/// reload_environment for users of the shared library that pin one variant after another (bench/compare.py). Not part
+/// of the API in hconv.h.
+extern "C" void hconv_reload_environment(void);

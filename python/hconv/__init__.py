@@ -23,7 +23,7 @@ from ._errors import (
 from ._native import library_path
 from .arrays import DeviceArray, from_bfloat16, to_bfloat16, to_device
 from .plan import Plan, PreparedRun, Problem, conv2d, explain
-from .query import device_count, device_name, list_variants, synchronize, version
+from .query import default_device, device_count, device_name, list_variants, synchronize, version
 
 __all__ = [
     "DeviceArray",
@@ -39,6 +39,7 @@ __all__ = [
     "Problem",
     "Unsupported",
     "conv2d",
+    "default_device",
     "device_count",
     "device_name",
     "explain",

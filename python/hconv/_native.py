@@ -41,7 +41,7 @@ class CProblem(ctypes.Structure):
 
 _TENSOR, _PADDING, _PROBLEM, _SIZE = POINTER(DLTensor), POINTER(Padding), POINTER(CProblem), POINTER(c_size_t)
 
-# name: (result, arguments). A result of c_int named "status" is checked by check().
+# name: (result, arguments)
 _FUNCTIONS = {
     "hconv_last_error": (c_char_p, []),
     "hconv_version": (c_char_p, []),
@@ -58,6 +58,7 @@ _FUNCTIONS = {
     "hconv_explain": (c_int, [_PROBLEM, c_int, c_char_p, _SIZE]),
     "hconv_list": (c_int, [c_int, c_char_p, _SIZE]),
     "hconv_cuda_device_count": (c_int, []),
+    "hconv_default_device": (c_int, [POINTER(DLDevice)]),
     "hconv_device_name": (c_int, [DLDevice, c_char_p, _SIZE]),
     "hconv_malloc": (c_int, [DLDevice, c_size_t, POINTER(c_void_p)]),
     "hconv_free": (c_int, [DLDevice, c_void_p]),

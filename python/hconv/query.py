@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 
-from ._native import JSON, TEXT, check, library, read_text
+from ._native import CPU, JSON, TEXT, DLDevice, check, library, read_text
 from .arrays import parse_device
 
 
@@ -16,6 +17,13 @@ def version() -> str:
 def device_count() -> int:
     """Number of usable CUDA devices; 0 when there is no driver."""
     return library().hconv_cuda_device_count()
+
+
+def default_device() -> str:
+    """The device to use when none is named: $HCONV_DEVICE (cpu or cuda) if set, else "cuda:0" if usable, else "cpu"."""
+    device = DLDevice()
+    check(library().hconv_default_device(ctypes.byref(device)))
+    return "cpu" if device.device_type == CPU else f"cuda:{device.device_id}"
 
 
 def device_name(device="cpu") -> str:

@@ -1,0 +1,46 @@
+"""How far a correct result can be from float64, for inputs drawn from a normal distribution.
+
+The data is random, so rounding errors add up like a random walk. Adding n products one after another, each partial sum k
+has a standard deviation of sqrt(k) and is rounded with an error of at most u of it: in all u * sqrt(1 + 2 + ... + n),
+which relative to the result's sqrt(n) is u * sqrt((n + 1) / 2). Tensor cores truncate instead (unit 2^-23), and a
+truncation always errs to one side: that adds up to one unit for each step of at least 8 products.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+FLOAT32 = 2.0 ** -24  # unit roundoff
+TRUNCATED = 2.0 ** -23
+TF32 = 2.0 ** -11
+STORE = {"f32": 0.0, "bf16": 2.0 ** -8, "f16": 2.0 ** -11}
+SMALLEST = {"f32": 0.0, "bf16": 0.0, "f16": 2.0 ** -25}  # half a unit among float16's subnormal numbers
+
+# A normal variable leaves 8 standard deviations once in 10^15.
+DEVIATIONS = 8.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """`relative`: on ||y - reference|| / ||reference||; elements are within store * |reference| + noise * rms(reference)
+    + smallest."""
+
+    relative: float
+    store: float
+    noise: float
+    smallest: float
+
+
+def bound(n: int, kind: str, mode: str, slack: float = 1.0) -> Bound:
+    """n products an output, type f32, bf16 or f16, mode fp32, strict or tf32. `slack` scales the whole bound: competitors
+    promise nothing, they only must compute the same function."""
+    walk = math.sqrt((n + 1) / 2)
+    if kind == "f32" and mode != "tf32":
+        summation = FLOAT32 * walk
+    else:
+        summation = TRUNCATED * (walk + n / 8)
+    if kind == "f32" and mode == "tf32":
+        summation += math.sqrt(2) * TF32  # both factors of each product are rounded, independently
+    store = STORE[kind]
+    return Bound(slack * (summation + store), slack * store, slack * DEVIATIONS * summation, slack * SMALLEST[kind])
