@@ -1,0 +1,154 @@
+"""The logic of bench/compare.py that needs no PyTorch, and the files of shapes."""
+
+import math
+import sys
+
+import compare
+import numpy
+import pytest
+from conftest import ROOT
+from lib import bounds, records, shapes
+from lib.records import Record
+
+
+@pytest.mark.parametrize("token, output, text", [
+    ("2,3,10,12,3,5", (2, 3, 8, 8), "2,3,10,12,3,5"),
+    ("2,3,10,12,3,5,3,0", (2, 3, 8, 8), "2,3,10,12,3,5"),
+    ("2,3,10,12,3,5,7", (2, 7, 8, 8), "2,3,10,12,3,5,7"),
+    ("2,3,10,12,3,5,3,1", (2, 3, 10, 10), "2,3,10,12,3,5,3,1"),
+    ("2,3,10,12,3,5,7,1:2:0:3", (2, 7, 11, 11), "2,3,10,12,3,5,7,1:2:0:3"),
+])
+def test_shapes_parse_and_print(token, output, text):
+    shape = shapes.parse_shape(token)
+    assert shape.output == output and str(shape) == text
+    assert shape.flops == 2 * math.prod(output) * 3 * 15
+    assert shapes.parse_shape(str(shape)) == shape
+
+
+@pytest.mark.parametrize("token, word", [("1,2,3", "3 fields"), ("1,2,3,4,5,6", "no output"), ("1,2,8,8,x,1", "whole"),
+                                         ("1,0,8,8,1,1", "below 1"), ("1,2,8,8,3,3,2,-1", "below 0"),
+                                         ("1,2,8,8,3,3,2,1:2", "2 paddings")])
+def test_wrong_shapes_are_told(token, word):
+    with pytest.raises(ValueError, match=word):
+        shapes.parse_shape(token)
+
+
+def test_errors_in_files_name_the_line(tmp_path):
+    path = tmp_path / "s.txt"
+    path.write_text("# nothing\n\n1,2,8,8,3,3  # fine\n1,2,8\n")
+    with pytest.raises(ValueError, match="s.txt:4: "):
+        shapes.read_shapes(path)
+    assert len(shapes.collect_shapes(["1,2,8,8,3,3", "1,2,8,8,3,3,2"])) == 1
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "shapes").glob("*.txt")), ids=lambda path: path.name)
+def test_files_of_shapes_are_readable(path):
+    assert shapes.read_shapes(path)
+
+
+def test_perf_shapes_hold_the_contest():
+    perf = {str(shape) for shape in shapes.read_shapes(ROOT / "shapes" / "perf.txt")}
+    assert len(perf) == 19
+    for side, kernel, channels, batch in ((32, 4, 16, 1), (32, 4, 16, 2), (64, 4, 32, 1), (64, 8, 32, 2), (128, 8, 64, 1)):
+        assert f"{batch},{channels},{side},{side},{kernel},{kernel}" in perf
+
+
+def test_statistics():
+    assert records.median([5, 1, 3]) == 3 and records.median([4, 1, 3, 2]) == 2.5
+    assert records.geometric_mean([1, 4]) == pytest.approx(2) and math.isnan(records.geometric_mean([]))
+    assert records.runs_for(0.01, 0.1) == 10 and records.runs_for(1, 0.1) == 3 and records.runs_for(0, 0.1) == 50
+
+
+@pytest.mark.parametrize("n", (1, 64, 1024, 8192))
+def test_bound_holds_for_float32_sums_and_not_for_less(n):
+    """Sequential float32 sums are within the bound, the same sums of inputs rounded to TF32's 11 bits far outside."""
+    generator = numpy.random.default_rng(n)
+    a, b = (generator.standard_normal((n, 400), dtype=numpy.float32) for _ in range(2))
+    exact = (a.astype(numpy.float64) * b).sum(axis=0)
+    total = numpy.zeros(400, numpy.float32)
+    for row_a, row_b in zip(a, b):
+        total = (total + row_a.astype(numpy.float64) * row_b).astype(numpy.float32)  # a fused multiply-add
+    spread = numpy.linalg.norm(exact)
+    limit = bounds.bound(n, "f32", "fp32")
+    assert numpy.linalg.norm(total - exact) / spread <= limit.relative
+    assert numpy.all(numpy.abs(total - exact) <= limit.noise * spread / 20)
+    coarse = ((a.view(numpy.uint32) + 0x1000) & 0xFFFFE000).view(numpy.float32)
+    rounded = (coarse.astype(numpy.float64) * b).sum(axis=0)
+    assert numpy.linalg.norm(rounded - exact) / spread > limit.relative
+    assert numpy.linalg.norm(rounded - exact) / spread <= bounds.bound(n, "f32", "tf32").relative
+
+
+def test_bound_of_a_rounded_store():
+    y = numpy.random.default_rng(1).standard_normal(10_000)
+    stored = y.astype(numpy.float16).astype(numpy.float64)
+    limit = bounds.bound(9, "f16", "fp32")
+    assert numpy.linalg.norm(stored - y) / numpy.linalg.norm(y) <= limit.relative
+    assert numpy.all(numpy.abs(stored - y) <= limit.store * numpy.abs(y) + limit.smallest)
+
+
+@pytest.fixture
+def some():
+    common = dict(kind="f32", mode="fp32", error=1e-7, flops=10 ** 9)
+    return [
+        Record(shape="a", who="hconv", ms=2.0, variant="v1", **common),
+        Record(shape="a", who="cudnn", ms=4.0, **common),
+        Record(shape="a", who="cudnn", ms=1.0, **{**common, "mode": "tf32"}),
+        Record(shape="b", who="hconv", ms=1.0, variant="v2", **common),
+        Record(shape="b", who="cudnn", ms=8.0, **common),
+        Record(shape="c", who="hconv", ms=None, note="wrong", **common),
+        Record(shape="c", who="cudnn", ms=1.0, **common),
+        Record(shape="a", who="hconv variant", ms=1.0, variant="v2", **common),
+        Record(shape="a", who="hconv variant", ms=2.0, variant="v1", **common),
+    ]
+
+
+def test_table_has_ratios_and_means(some):
+    lines = records.ratio_table(some, "f32").splitlines()
+    assert "cudnn tf32" in lines[1] and "variant" not in lines[1]
+    row = next(line for line in lines if line.startswith("a "))
+    assert "4.000 (2.00)" in row and "1.000 (0.50)" in row and "500.0" not in row and " 0.5 " in row
+    assert "FAILED" in next(line for line in lines if line.startswith("c "))
+    assert "(4.00) of 2" in lines[-1] and "(0.50) of 1" in lines[-1]
+    assert "no hconv result" in records.ratio_table(some, "bf16")
+
+
+def test_variant_table_judges_the_choice(some):
+    text = records.variant_table(some, "f32")
+    assert "the chosen one takes 2.00 times the best" in text
+    assert text.index("v2") < text.index("v1") and "v1  <- chosen" in text
+
+
+def test_tab_separated_lines(some):
+    assert some[0].tsv().split("\t") == ["a", "f32", "fp32", "2.000000", "1.000e-07", "hconv v1"]
+    assert some[1].tsv().split("\t")[-1] == "cudnn"
+    assert some[5].tsv().split("\t")[3] == "FAILED"
+    assert all(len(record.tsv().split("\t")) == len(records.COLUMNS) for record in some)
+
+
+def test_peers_are_chosen_by_part_of_the_name_or_mode():
+    assert compare.wanted("cudnn nhwc", "tf32", "all") and not compare.wanted("cudnn", "fp32", "none")
+    assert compare.wanted("cudnn nhwc", "tf32", "nhwc") and compare.wanted("cudnn", "tf32", "fft,tf32")
+    assert not compare.wanted("cudnn", "fp32", "fft,tf32")
+
+
+def test_without_torch_it_says_so(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torch", None)  # the import then fails
+    assert compare.main(["1,4,8,8,3,3"]) == 2
+    assert "PyTorch is not installed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments, word", [(["1,2,3"], "3 fields"), (["--types", "f64"], "f64"),
+                                             (["--math", "fast"], "fast")])
+def test_wrong_arguments_are_told(arguments, word, capsys):
+    with pytest.raises(SystemExit) as end:
+        compare.parse(arguments)
+    assert end.value.code == 2 and word in capsys.readouterr().err
+
+
+def test_failing_results_set_the_exit_status(some, capsys, tmp_path):
+    path = tmp_path / "out.tsv"
+    options = compare.parse(["--tsv", str(path), "1,4,8,8,3,3"])
+    assert compare.report(some, options) is True
+    assert compare.report([record for record in some if record.ms], options) is False
+    assert path.read_text().splitlines()[0].split("\t") == list(records.COLUMNS)
+    assert "FAILED f32 c hconv fp32" in capsys.readouterr().out

@@ -1,0 +1,47 @@
+"""PyTorch tensors through the binding, where PyTorch is installed."""
+
+import hconv
+import pytest
+
+torch = pytest.importorskip("torch")
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float16))
+def test_integers_are_exact(device, dtype):
+    x = torch.randint(-3, 4, (2, 3, 9, 11), device=device)
+    w = torch.randint(-1, 2, (5, 3, 3, 4), device=device)
+    y = hconv.conv2d(x.to(dtype), w.to(dtype), padding=1)
+    expected = torch.nn.functional.conv2d(x.double(), w.double(), padding=1)
+    assert y.dtype == dtype and y.device == x.device
+    assert torch.equal(y.double(), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_plan(device):
+    x = torch.randint(-3, 4, (2, 3, 9, 11), device=device).float()
+    w = torch.randint(-3, 4, (5, 3, 3, 4), device=device).float()
+    plan = hconv.Plan.for_arrays(x, w)
+    run = plan.prepare(x, plan.pack(w))
+    run.out.fill_(float("nan"))
+    assert torch.equal(run().double(), torch.nn.functional.conv2d(x.double(), w.double()))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_channels_last_is_not_read_as_if_contiguous(device):
+    x = torch.randint(-3, 4, (2, 3, 9, 11), device=device).float().contiguous(memory_format=torch.channels_last)
+    with pytest.raises((hconv.InvalidArgument, hconv.Unsupported), match="x"):
+        hconv.conv2d(x, torch.ones(5, 3, 3, 4, device=device))
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+def test_current_stream_is_used():
+    x, w = torch.ones(1, 8, 64, 64, device="cuda"), torch.ones(8, 8, 3, 3, device="cuda")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        x.fill_(2.0)
+        y = hconv.conv2d(x, w)
+    stream.synchronize()
+    assert torch.all(y == 8 * 9 * 2.0)
