@@ -1,0 +1,110 @@
+"""What the built libraries show and need: symbols, shared libraries, and a program outside the tree that links them."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+SYSTEM_LIBRARIES = {"libc", "libm", "libstdc++", "libgcc_s", "libdl", "libpthread", "ld-linux-x86-64"}
+
+PROGRAM = r"""
+#include <cstdio>
+#include <hconv/hconv.h>
+
+int main() {
+  float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 10, 100, 1000}, y[4] = {};
+  int64_t x_shape[] = {1, 1, 3, 3}, w_shape[] = {1, 1, 2, 2}, y_shape[] = {1, 1, 2, 2};
+  DLTensor tensors[3] = {};
+  float *data[] = {x, w, y};
+  int64_t *shapes[] = {x_shape, w_shape, y_shape};
+  for (int i = 0; i < 3; i++) {
+    tensors[i].data = data[i];
+    tensors[i].device = {kDLCPU, 0};
+    tensors[i].ndim = 4;
+    tensors[i].dtype = {kDLFloat, 32, 1};
+    tensors[i].shape = shapes[i];
+  }
+  if (hconv_conv2d(&tensors[0], &tensors[1], nullptr, nullptr, HCONV_MATH_FP32, &tensors[2], nullptr) != HCONV_OK) {
+    std::fprintf(stderr, "%s\n", hconv_last_error());
+    return 1;
+  }
+  std::printf("%g %g %g %g\n", y[0], y[1], y[2], y[3]);
+}
+"""
+# 1 + 10*2 + 100*4 + 1000*5 and so on, by hand.
+EXPECTED = "5421 6532 8754 9865"
+
+CMAKE_LISTS = """
+cmake_minimum_required(VERSION 3.28)
+project(outside LANGUAGES CXX)
+find_package(hconv 0.1 REQUIRED)
+add_executable(static_program program.cpp)
+target_link_libraries(static_program PRIVATE hconv::hconv)
+add_executable(shared_program program.cpp)
+target_link_libraries(shared_program PRIVATE hconv::hconv_shared)
+"""
+
+
+def run(*command, **options):
+    result = subprocess.run([str(word) for word in command], text=True, capture_output=True, **options)
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+def needed(path):
+    """Names of the shared libraries a program asks for, without version."""
+    return {name.split(".so")[0] for name in re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", path))}
+
+
+def cmake(root):
+    return shutil.which("cmake", path=str(root / ".venv/bin")) or shutil.which("cmake")
+
+
+@pytest.fixture(scope="module")
+def installed(root, build_dir, tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("prefix")
+    run(cmake(root), "--install", build_dir, "--prefix", prefix)
+    return prefix
+
+
+def test_shared_library_exports_the_c_api_and_nothing_else(root, build_dir):
+    exported = set(re.findall(r" [TWDBRV] (\S+)$", run("nm", "-D", "--defined-only", build_dir / "lib/libhconv.so"),
+                              re.MULTILINE))
+    header = re.sub(r"/\*.*?\*/", "", (root / "runtime/include/hconv/hconv.h").read_text(), flags=re.DOTALL)
+    declared = set(re.findall(r"\b(hconv_\w+)\(", header))
+    assert "hconv_conv2d" in declared and len(declared) > 15
+    assert exported == declared
+
+
+def test_libraries_need_only_the_system(build_dir):
+    assert needed(build_dir / "lib/libhconv.so") <= SYSTEM_LIBRARIES
+
+
+def test_no_cuda_variant_uses_halides_own_cuda_launcher(build_dir):
+    objects = sorted((build_dir / "variants").glob("conv2d_*_cuda.o"))
+    assert objects
+    for path in objects:
+        undefined = run("nm", "--undefined-only", path)
+        assert "hconv_cuda_launch" in undefined
+        assert "halide_cuda_run" not in undefined, path.name
+        assert "halide_cuda_initialize_kernels" not in undefined, path.name
+
+
+def test_program_outside_the_tree_with_cmake(root, installed, tmp_path):
+    (tmp_path / "program.cpp").write_text(PROGRAM)
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS)
+    build = tmp_path / "build"
+    run(cmake(root), "-S", tmp_path, "-B", build, f"-DCMAKE_PREFIX_PATH={installed}")
+    run(cmake(root), "--build", build)
+    for program in ("static_program", "shared_program"):
+        assert run(build / program).split() == EXPECTED.split()
+    assert needed(build / "static_program") <= SYSTEM_LIBRARIES
+
+
+def test_program_outside_the_tree_with_the_compiler_alone(installed, tmp_path):
+    (tmp_path / "program.cpp").write_text(PROGRAM)
+    program = tmp_path / "program"
+    run("g++", "-std=c++17", tmp_path / "program.cpp", f"-I{installed}/include", f"-L{installed}/lib", "-l:libhconv.a",
+        "-ldl", "-lpthread", "-o", program)
+    assert run(program).split() == EXPECTED.split()
