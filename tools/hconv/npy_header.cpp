@@ -145,10 +145,10 @@ private:
         fail("more than 64 dimensions", "at most 64, numpy's limit");
       }
       if (!accept(',')) {
-        if (array.shape.size() == 1) {
-          fail("(" + std::to_string(array.shape[0]) + " without a comma is not a tuple", "','");
-        }
         expect(')');
+        if (array.shape.size() == 1) {
+          fail("(" + std::to_string(array.shape[0]) + ") is not a tuple", "a comma before ')'");
+        }
         break;
       }
     }

@@ -1,0 +1,105 @@
+#include "reference.h"
+
+#include "arguments.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+using namespace hconv::cli;
+
+namespace {
+
+/** A convolution small enough to write down: 1 image, 1 channel, 1x4, kernel 1x2, padded by one on the left. */
+struct Written {
+  hconv_problem problem =
+      make_problem(parse_shape("1,1,1,4,1,2", "SHAPE"), {0, 0, 1, 0}, Type::f32, HCONV_MATH_FP32, {kDLCPU, 0});
+  std::vector<unsigned char> x = bytes({1, 2, 3, 4}), w = bytes({10, 100});
+  std::vector<unsigned char> y = bytes({100, 210, 320, 430});
+
+  static std::vector<unsigned char> bytes(const std::vector<float> &values) {
+    std::vector<unsigned char> data(values.size() * sizeof(float));
+    std::memcpy(data.data(), values.data(), data.size());
+    return data;
+  }
+};
+
+TEST(Reference, AcceptsTheRightAnswer) {
+  const Written c;
+  const Accuracy accuracy = compare_with_float64(c.problem, Type::f32, c.x, c.w, c.y);
+  EXPECT_TRUE(accuracy.right());
+  EXPECT_EQ(accuracy.checked, 4);
+  EXPECT_EQ(accuracy.outputs, 4);
+  EXPECT_EQ(accuracy.relative_l2, 0);
+}
+
+TEST(Reference, RefusesAnyWrongElement) {
+  for (int i = 0; i < 4; ++i) {
+    for (const float factor : {1.00001f, 0.5f, std::nanf(""), HUGE_VALF}) {
+      Written c;
+      float value;
+      std::memcpy(&value, c.y.data() + 4 * i, 4);
+      value *= factor;
+      std::memcpy(c.y.data() + 4 * i, &value, 4);
+      const Accuracy accuracy = compare_with_float64(c.problem, Type::f32, c.x, c.w, c.y);
+      EXPECT_FALSE(accuracy.right()) << i << " times " << factor;
+      EXPECT_EQ(accuracy.worst_index, i);
+    }
+  }
+}
+
+TEST(Reference, BoundAdmitsTheStoresRounding) {
+  Written c;
+  const std::vector<unsigned char> y = {0xc8, 0x42, 0x52, 0x43, 0xa0, 0x43, 0xd7, 0x43}; // 100, 210, 320, 430 in bf16
+  std::vector<unsigned char> x, w;
+  for (const auto &[from, to] : {std::pair{&c.x, &x}, std::pair{&c.w, &w}}) {
+    for (size_t i = 0; i < from->size(); i += 4) {
+      to->insert(to->end(), from->begin() + static_cast<long>(i) + 2, from->begin() + static_cast<long>(i) + 4);
+    }
+  }
+  EXPECT_TRUE(compare_with_float64(c.problem, Type::bf16, x, w, y).right());
+  std::vector<unsigned char> next = y;
+  next[2] += 2; // 212: two steps away; half a step is the store's share
+  EXPECT_FALSE(compare_with_float64(c.problem, Type::bf16, x, w, next).right());
+}
+
+TEST(Reference, Tf32AdmitsRoundedInputsOnlyWhenAsked) {
+  Written c;
+  c.y = Written::bytes({100, 210.05f, 320, 430});
+  EXPECT_FALSE(compare_with_float64(c.problem, Type::f32, c.x, c.w, c.y).right());
+  c.problem.math = HCONV_MATH_TF32;
+  EXPECT_TRUE(compare_with_float64(c.problem, Type::f32, c.x, c.w, c.y).right());
+}
+
+TEST(Reference, SamplesWhatIsTooLarge) {
+  const hconv_problem problem =
+      make_problem(parse_shape("1,1,1000,10,1,1", "SHAPE"), {0, 0, 0, 0}, Type::f32, HCONV_MATH_FP32, {kDLCPU, 0});
+  const std::vector<unsigned char> x = random_elements(10000, Type::f32, 1), one = Written::bytes({1});
+  const Accuracy accuracy = compare_with_float64(problem, Type::f32, x, one, x, 1000);
+  EXPECT_EQ(accuracy.checked, 1000);
+  EXPECT_EQ(accuracy.outputs, 10000);
+  EXPECT_TRUE(accuracy.right());
+  std::vector<unsigned char> last_wrong = x;
+  last_wrong[last_wrong.size() - 1] ^= 0x80;
+  EXPECT_FALSE(compare_with_float64(problem, Type::f32, x, one, last_wrong, 1000).right());
+}
+
+TEST(Reference, RandomElementsAreRepeatableAndInRange) {
+  for (const Type type : {Type::f32, Type::bf16, Type::f16}) {
+    const std::vector<unsigned char> data = random_elements(1000, type, 3);
+    EXPECT_EQ(data, random_elements(1000, type, 3));
+    EXPECT_NE(data, random_elements(1000, type, 4));
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < 1000; ++i) {
+      const double value = load_element(data.data(), i, type);
+      ASSERT_LE(std::fabs(value), 1);
+      sum += value;
+      squares += value * value;
+    }
+    EXPECT_LT(std::fabs(sum / 1000), 0.1);      // five standard deviations of the mean
+    EXPECT_NEAR(squares / 1000, 1.0 / 3, 0.05); // variance of the uniform distribution, five deviations again
+  }
+}
+
+} // namespace
