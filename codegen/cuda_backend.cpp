@@ -1,5 +1,6 @@
 #include "cuda_backend.h"
 
+#include "constant_loops.h"
 #include "cuda_printer.h"
 #include "kernel_launch.h"
 #include "nvcc.h"
@@ -15,10 +16,12 @@ namespace hconv {
 namespace {
 
 /** The passes over one kernel, in order. */
-void run_passes(CudaKernel &kernel) {
+void run_passes(CudaKernel &kernel, const PipelineRequest &request) {
   kernel.body = lower_intrinsics(kernel.body);
+  kernel.body = constant_loops(kernel.body);
   kernel.body = private_registers(kernel.body);
   kernel.body = vector_access(kernel.body);
+  kernel.body = pipeline(kernel.body, request);
   layout_shared_memory(kernel);
 }
 
@@ -55,7 +58,7 @@ private:
       return IRMutator::visit(op);
     CudaKernel kernel = extract_kernel(op, options.variant + "_kernel" + std::to_string(kernels++));
     kernel.min_blocks = options.min_blocks;
-    run_passes(kernel);
+    run_passes(kernel, options.pipeline);
     text += "\n" + print_cuda(kernel);
     Stmt launch = make_launch(kernel, Variable::make(Handle(), kFatbin), target);
     printed.push_back(kernel);

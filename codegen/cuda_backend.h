@@ -1,7 +1,7 @@
 /** hconv's own CUDA back end for the stock Halide: GPU loops -> CUDA C++ -> nvcc -> fatbin embedded in the object. */
 #pragma once
 
-#include "Halide.h"
+#include "pipeline.h"
 #include <string>
 
 namespace hconv {
@@ -13,6 +13,7 @@ struct CudaBackendOptions {
   std::string archs;   // "90a,ptx80": machine code for sm_90a and PTX of compute_80
   std::string prelude; // folders of hconv_prelude.cuh and hconv_target.h, separated by ':'
   int min_blocks = 1;  // blocks that must fit on one multiprocessor; bounds the registers of a thread
+  PipelineRequest pipeline;
 };
 
 /** Adds the back end to a pipeline that is about to be compiled for a target with CUDA. Only Pipelines take custom

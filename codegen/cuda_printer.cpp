@@ -1,7 +1,7 @@
 #include "cuda_printer.h"
 
 #include "cuda_expression.h"
-#include "private_registers.h"
+#include "constant_loops.h"
 #include <sstream>
 
 using namespace Halide;
@@ -10,22 +10,6 @@ using namespace Halide::Internal;
 namespace hconv {
 
 namespace {
-
-/** True where a statement holds a barrier. */
-bool has_barrier(const Stmt &s) {
-  class Find : public IRVisitor {
-    using IRVisitor::visit;
-    void visit(const Call *op) override {
-      found |= op->is_intrinsic(Call::gpu_thread_barrier);
-      IRVisitor::visit(op);
-    }
-
-  public:
-    bool found = false;
-  } find;
-  s.accept(&find);
-  return find.found;
-}
 
 class CudaPrinter : public CudaExpression {
 public:
@@ -102,7 +86,10 @@ private:
     if (scopes.back().count(names.of(op->name)))
       return braces("", op);
     const std::string name = declare(op->name);
-    line("const " + cuda_type(op->value.type()) + " " + name + " = " + value + ";");
+    if (const Call *place = op->value.as<Call>(); place && place->name == kAddressOf)
+      line(cuda_type(place->args[0].type()) + " *const " + name + " = " + value + ";");
+    else
+      line("const " + cuda_type(op->value.type()) + " " + name + " = " + value + ";");
     const bool is_integer = op->value.type().is_scalar() && op->value.type().is_int();
     const ConstantInterval range =
         is_integer ? constant_integer_bounds(op->value, bounds, nullptr) : ConstantInterval();

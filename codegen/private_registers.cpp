@@ -2,6 +2,7 @@
 
 #include "linear_index.h"
 #include <algorithm>
+#include <set>
 
 using namespace Halide;
 using namespace Halide::Internal;
@@ -14,152 +15,103 @@ bool is_register(const Allocate *op) {
   return op->memory_type != MemoryType::GPUShared;
 }
 
-/** Walks a body and keeps the lets in scope. */
-template <typename Base> class WithLets : public Base {
-protected:
-  Scope<Expr> lets;
-  using Base::visit;
-};
-
-class FindRegisterLoops : public WithLets<IRVisitor> {
-public:
-  std::set<std::string> loops;
-
-private:
-  std::set<std::string> arrays;
-  using WithLets<IRVisitor>::visit;
-
-  void visit(const Allocate *op) override {
-    if (is_register(op))
-      arrays.insert(op->name);
-    IRVisitor::visit(op);
-  }
-
-  void visit(const LetStmt *op) override {
-    op->value.accept(this);
-    ScopedBinding<Expr> bind(lets, op->name, op->value);
-    op->body.accept(this);
-  }
-
-  void note(const std::string &array, const Expr &index) {
-    if (!arrays.count(array))
-      return;
-    const Ramp *ramp = index.as<Ramp>();
-    for (const auto &[key, term] : linear_index(ramp ? ramp->base : index, lets).terms)
-      loops.insert(key);
-  }
-
-  void visit(const Load *op) override {
-    note(op->name, op->index);
-    IRVisitor::visit(op);
-  }
-
-  void visit(const Store *op) override {
-    note(op->name, op->index);
-    IRVisitor::visit(op);
-  }
-};
-
-/** Loops of a bounded extent around a register array get that bound as their extent. */
-class ConstantLoops : public IRMutator {
-public:
-  explicit ConstantLoops(const std::set<std::string> &loops) : loops(loops) {}
-
-private:
-  const std::set<std::string> &loops;
-  std::vector<std::pair<std::string, Expr>> lets;
-
-  using IRMutator::visit;
-
-  Stmt visit(const LetStmt *op) override {
-    lets.emplace_back(op->name, op->value);
-    Stmt body = mutate(op->body);
-    lets.pop_back();
-    return LetStmt::make(op->name, op->value, body);
-  }
-
-  Stmt visit(const For *op) override {
-    Stmt body = mutate(op->body);
-    Expr extent = simplify(op->extent);
-    if (!loops.count(op->name) || is_const(extent))
-      return For::make(op->name, op->min, extent, op->for_type, op->partition_policy, op->device_api, body);
-    Expr full = extent;
-    for (auto let = lets.rbegin(); let != lets.rend(); ++let)
-      full = substitute(let->first, let->second, full);
-    const Expr bound = find_constant_bound(simplify(full), Direction::Upper);
-    _halide_user_assert(bound.defined() && is_const(bound))
-        << "Loop " << op->name << " indexes a register array and has the extent " << full
-        << ", expected one with a constant bound";
-    _halide_user_assert(is_const_zero(op->min)) << "Loop " << op->name << " starts at " << op->min << ", expected 0";
-    Expr index = Variable::make(Int(32), op->name);
-    return For::make(op->name, 0, bound, op->for_type, op->partition_policy, op->device_api,
-                     IfThenElse::make(index < extent, body));
-  }
-};
-
 /** One access of an array: what all accesses share, and what varies inside the thread. */
 struct Access {
   LinearIndex fixed, varying;
 };
 
-/** A digit of the dense numbering: elements `stride` apart in the old numbering, `radix` apart in the new one. */
+/** A digit of the dense numbering: `extent` elements `stride` apart in the old numbering, `radix` apart in the new one. */
 struct Digit {
   int64_t stride, extent, radix;
 };
 
+/** What one access can reach: a constant, and extents by stride. Loops of one stride add up, as ow + kw does in a sliding
+ * window. */
+struct Span {
+  int64_t constant;
+  std::map<int64_t, int64_t> extents;
+};
+
 /** The numbering of one array's elements in a thread. */
 struct ArrayLayout {
-  LinearIndex fixed;                                                 // the owner's part of every index
-  std::vector<std::pair<int64_t, std::map<int64_t, int64_t>>> spans; // of each access: constant, extents by stride
-  int64_t first = 0;                                                 // smallest constant of all accesses
-  std::vector<Digit> digits;                                         // by stride
+  LinearIndex fixed; // the owner's part of every index
+  std::vector<Span> spans;
+  int64_t first = 0;         // smallest constant of all accesses
+  std::vector<Digit> digits; // by stride
   int64_t size = 1;
 
-  Digit &digit(int64_t stride) {
-    auto at =
-        std::lower_bound(digits.begin(), digits.end(), stride, [](const Digit &d, int64_t s) { return d.stride < s; });
-    if (at == digits.end() || at->stride != stride)
-      at = digits.insert(at, {stride, 1, 0});
-    return *at;
+  /** The digit that a stride counts in: the largest one not above it. */
+  size_t digit_of(int64_t stride) const {
+    size_t i = digits.size() - 1;
+    while (i > 0 && digits[i].stride > stride)
+      i--;
+    return i;
   }
 
-  /** An offset from `first` as (stride, value) pairs, largest stride first; a rest counts in units of stride 1. */
-  std::vector<std::pair<int64_t, int64_t>> digits_of(int64_t offset) const {
-    std::vector<std::pair<int64_t, int64_t>> result;
+  /** New distance of elements that were `stride` apart. */
+  int64_t radix_of(int64_t stride) const {
+    const Digit &d = digits[digit_of(stride)];
+    return stride / d.stride * d.radix;
+  }
+
+  /** New place of a constant. */
+  int64_t place_of(int64_t constant) const {
+    int64_t offset = constant - first, place = 0;
     for (auto d = digits.rbegin(); d != digits.rend(); ++d) {
-      if (offset >= d->stride) {
-        result.emplace_back(d->stride, offset / d->stride);
-        offset %= d->stride;
-      }
+      place += offset / d->stride * d->radix;
+      offset %= d->stride;
     }
-    if (offset > 0)
-      result.emplace_back(1, offset);
-    return result;
+    return place;
   }
 
-  /** Fixes the digits from the spans. Returns the stride that overlaps a smaller one, or 0. */
+  /** Fixes the digits from the spans: one a stride, where smaller ones do not reach it; else they count together.
+   * Returns the stride for which that is impossible, or 0. */
   int64_t number() {
-    for (const auto &span : spans) {
-      first = std::min(first, span.first);
-      for (const auto &[stride, extent] : span.second)
-        digit(stride).extent = std::max(digit(stride).extent, extent);
+    std::set<int64_t> strides = {1};
+    for (const Span &span : spans) {
+      first = std::min(first, span.constant);
+      for (const auto &[stride, extent] : span.extents)
+        strides.insert(stride);
     }
-    for (const auto &[constant, extents] : spans) {
-      for (const auto &[stride, value] : digits_of(constant - first)) {
-        const auto loop = extents.find(stride);
-        const int64_t reach = value + (loop == extents.end() ? 1 : loop->second);
-        digit(stride).extent = std::max(digit(stride).extent, reach);
-      }
+    for (const int64_t stride : strides)
+      digits.push_back({stride, 1, 0});
+    for (;;) {
+      measure();
+      int64_t reach = 0; // largest offset that smaller digits give in the old numbering
+      size_t i = 0;
+      for (; i < digits.size() && (i == 0 || digits[i].stride > reach); i++)
+        reach += digits[i].stride * (digits[i].extent - 1);
+      if (i == digits.size())
+        break;
+      if (digits[i].stride % digits[i - 1].stride != 0)
+        return digits[i].stride;
+      digits.erase(digits.begin() + int64_t(i));
     }
-    int64_t reach = 0; // largest offset that smaller strides give in the old numbering
     for (Digit &d : digits) {
-      if (d.stride <= reach)
-        return d.stride;
-      reach += d.stride * (d.extent - 1);
       d.radix = size;
       size *= d.extent;
     }
     return 0;
+  }
+
+private:
+  void measure() {
+    for (Digit &d : digits)
+      d.extent = 1;
+    for (const Span &span : spans) {
+      std::vector<int64_t> last(digits.size(), 0);
+      int64_t offset = span.constant - first;
+      for (size_t i = digits.size(); i-- > 0;) {
+        last[i] = offset / digits[i].stride;
+        offset %= digits[i].stride;
+      }
+      for (const auto &[stride, extent] : span.extents) {
+        const size_t i = digit_of(stride);
+        last[i] += stride / digits[i].stride * (extent - 1);
+      }
+      for (size_t i = 0; i < digits.size(); i++)
+        digits[i].extent = std::max(digits[i].extent, last[i] + 1);
+    }
   }
 };
 
@@ -217,27 +169,25 @@ private:
       layout->first = access.varying.constant;
     }
     check(same_terms(access.fixed, layout->fixed), "belongs to another thread than the accesses before it", index);
-    std::map<int64_t, int64_t> spans;
+    Span span{access.varying.constant, {}};
+    auto widen = [&](int64_t stride, int64_t extent) {
+      span.extents.emplace(stride, 1).first->second += extent - 1;
+    };
     for (const auto &[key, term] : access.varying.terms) {
       check(term.coefficient > 0, "runs backwards in loop " + key, index);
-      check(!spans.count(term.coefficient), "moves equally in two loops", index);
-      spans[term.coefficient] = extents[term.factor.as<Variable>()->name];
+      widen(term.coefficient, extents[term.factor.as<Variable>()->name]);
     }
-    if (lanes > 1) {
-      check(!spans.count(lane_stride), "moves equally in a loop and in a vector", index);
-      spans[lane_stride] = lanes;
-    }
-    layout->spans.emplace_back(access.varying.constant, spans);
+    if (lanes > 1)
+      widen(lane_stride, lanes);
+    layout->spans.push_back(span);
   }
 
   /** Second walk. */
   Expr renumber(const Expr &index) {
     const Access access = split(index);
-    Expr result = 0;
-    for (const auto &[stride, value] : layout->digits_of(access.varying.constant - layout->first))
-      result += int(value * layout->digit(stride).radix);
+    Expr result = int(layout->place_of(access.varying.constant));
     for (const auto &[key, term] : access.varying.terms)
-      result += term.factor * int(layout->digit(term.coefficient).radix);
+      result += term.factor * int(layout->radix_of(term.coefficient));
     return simplify(result);
   }
 
@@ -250,7 +200,7 @@ private:
       return index;
     }
     Expr base = renumber(ramp ? ramp->base : index);
-    return ramp ? Ramp::make(base, int(layout->digit(*stride).radix), ramp->lanes) : base;
+    return ramp ? Ramp::make(base, int(layout->radix_of(*stride)), ramp->lanes) : base;
   }
 
   Expr visit(const Load *op) override {
@@ -306,14 +256,6 @@ class PrivateRegisters : public IRMutator {
 
 } // namespace
 
-std::set<std::string> register_loops(const Stmt &body) {
-  FindRegisterLoops find;
-  body.accept(&find);
-  return find.loops;
-}
-
-Stmt private_registers(const Stmt &body) {
-  return simplify(PrivateRegisters().mutate(ConstantLoops(register_loops(body)).mutate(body)));
-}
+Stmt private_registers(const Stmt &body) { return simplify(PrivateRegisters().mutate(body)); }
 
 } // namespace hconv

@@ -4,8 +4,9 @@ using namespace Halide;
 
 namespace hconv {
 
-DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Type element) {
-  DirectConv2D d;
+namespace {
+
+void stage_elements(DirectConv2D &d, const DirectConv2DInputs &in, Type element) {
   Func padded("x_padded");
   {
     Expr inside = d.xw >= 0 && d.xw < in.x_extent[0] && d.xh >= 0 && d.xh < in.x_extent[1] && d.xc < in.x_extent[2];
@@ -14,7 +15,32 @@ DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Type element) {
     padded(d.xw, d.xh, d.xc, d.xb) = select(inside, value, cast(element, 0));
   }
   d.x_tile(d.xw, d.xh, d.xc, d.xb) = padded(d.xw - in.pad_left, d.xh - in.pad_top, d.xc, d.xb);
-  d.w_tile(d.wo, d.wx, d.wy, d.wi) = in.w(d.wo, min(d.wx, in.kw - 1), d.wy, d.wi);
+  d.w_tile(d.wo, d.wx, d.wy, d.wi) = in.w(d.wo, in.whole_chunks ? Expr(d.wx) : min(d.wx, in.kw - 1), d.wy, d.wi);
+}
+
+// A select would load outside of x, so its index would need clamps, which turn vector loads into gathers. An update under
+// a predicate is a masked vector load instead.
+void stage_float32(DirectConv2D &d, const DirectConv2DInputs &in) {
+  RDom guard(0, 1, "guard");
+  Expr w = d.xw - in.pad_left + guard, h = d.xh - in.pad_top;
+  guard.where(d.xc < in.x_extent[2]);
+  guard.where(h >= 0 && h < in.x_extent[1]);
+  guard.where(w >= 0 && w < in.x_extent[0]);
+  auto promised = [](const Expr &i, const Expr &extent) { return unsafe_promise_clamped(i, 0, extent - 1); };
+  d.x_tile(d.xw, d.xh, d.xc, d.xb) = 0.f;
+  d.x_tile(d.xw, d.xh, d.xc, d.xb) = cast<float>(
+      in.x(promised(w, in.x_extent[0]), promised(h, in.x_extent[1]), promised(d.xc, in.x_extent[2]), d.xb));
+  d.w_tile(d.wo, d.wx, d.wy, d.wi) = cast<float>(in.w(d.wo, d.wx, d.wy, d.wi));
+}
+
+} // namespace
+
+DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Type element, Staging staging) {
+  DirectConv2D d;
+  if (staging == Staging::float32)
+    stage_float32(d, in);
+  else
+    stage_elements(d, in, element);
 
   d.r = RDom(0, in.kw, 0, in.kh, 0, in.packed_ic, "r");
   d.acc(d.ow, d.oh, d.oc, d.b) = 0.f;

@@ -24,6 +24,7 @@ struct DirectConv2DInputs {
   Halide::Func x;           // x(w, h, ic, b)
   Halide::Expr x_extent[4]; // W, H, IC, B
   Halide::Func w;           // packed weights w(oc, kw, kh, ic), zero beyond OC and IC
+  bool whole_chunks = false; // KW is a multiple of the schedule's chunk of taps
   Halide::Expr kw, kh;      // KW, KH, in taps
   Halide::Expr packed_ic;   // extent of w's ic, a multiple of the schedule's ic tile
   Halide::Func bias;        // bias(oc), of the element type
@@ -32,10 +33,17 @@ struct DirectConv2DInputs {
   Halide::Expr pad_top, pad_left;
 };
 
+/** How x_tile and w_tile hold their elements. */
+enum class Staging {
+  element, // as x and w have them, zeros around x by a select
+  float32  // converted once; x_tile is zero first, then a guarded copy of what lies inside x
+};
+
 /** y[b,oc,oh,ow] = T(bias[oc] + sum over ic,kh,kw of x[b,ic,oh+kh-pad_top,ow+kw-pad_left] * w[oc,ic,kh,kw]), summed in
  * float32. Both the channels of x and those of w are 0 from IC up to packed_ic, so the padded part of the sum is
  * exactly 0. Taps beyond KW, which a schedule that walks KW in chunks may stage, repeat the last tap and must not be
  * summed. */
-DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Halide::Type element);
+DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Halide::Type element,
+                           Staging staging = Staging::element);
 
 } // namespace hconv

@@ -44,7 +44,8 @@ public:
     }
     bias.dim(0).set_min(0);
     in.w = w;
-    in.kw = kw > 0 ? Expr(int(kw)) : w.dim(1).extent();
+    in.whole_chunks = kw > 0;
+    in.kw = kw > 0 ? w.dim(1).extent() / int(kw) * int(kw) : w.dim(1).extent();
     in.kh = w.dim(2).extent();
     in.packed_ic = w.dim(3).extent() / ic * ic;
     in.bias = bias;
@@ -61,12 +62,15 @@ public:
 
     hconv::DirectConv2D conv = hconv::direct_conv2d(in, element);
     y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
-    hconv::DirectTiles tiles{tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, stages, warps};
     if (get_target().has_gpu_feature()) {
-      hconv::schedule_direct_cuda(conv, y, tiles, element);
+      hconv::schedule_direct_cuda(conv, y, tiles(), element);
     } else {
-      hconv::schedule_direct_cpu(conv, y, tiles, get_target().natural_vector_size<float>());
+      hconv::schedule_direct_cpu(conv, y, tiles(), get_target().natural_vector_size<float>());
     }
+  }
+
+  hconv::DirectTiles tiles() const {
+    return {tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, stages, warps};
   }
 
   Pipeline build_pipeline() override {
@@ -79,6 +83,7 @@ public:
       options.archs = nvcc_archs;
       options.prelude = prelude;
       options.min_blocks = min_blocks;
+      options.pipeline = hconv::direct_cuda_pipeline(tiles());
       hconv::install_cuda_backend(pipeline, get_target(), options);
     }
     return pipeline;

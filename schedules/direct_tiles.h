@@ -9,7 +9,7 @@ struct DirectTiles {
   int thread_oc, thread_ow; // outputs of one thread, or of the register tile on the CPU
   int ic;                   // input channels staged at once
   int kw_tile;              // taps of KW staged at once
-  int kw;                   // KW when the variant is specialised to it, 0 for any
+  int kw;                   // KW is a multiple of this, which is kw_tile; 0: any KW
   int stages;               // depth of the software pipeline; 1 stages and computes in turn
   int warps;                // 32 threads each
 };
