@@ -3,7 +3,6 @@
 #include "failure.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -133,15 +132,11 @@ hconv_math parse_math(const std::string &text) {
   fail("--math", text, "fp32, strict or tf32");
 }
 
-DLDevice select_device(const std::string &given, bool must_exist) {
-  std::string text = given, argument = "--device";
+DLDevice select_device(const std::string &text, bool must_exist) {
   if (text.empty()) {
-    const char *variable = std::getenv("HCONV_DEVICE");
-    text = variable != nullptr ? variable : "";
-    argument = "environment variable HCONV_DEVICE";
-  }
-  if (text.empty()) {
-    return hconv_cuda_device_count() > 0 ? DLDevice{kDLCUDA, 0} : DLDevice{kDLCPU, 0};
+    DLDevice device;
+    check(hconv_default_device(&device), "choosing a device");
+    return device;
   }
   if (text == "cpu") {
     return DLDevice{kDLCPU, 0};
@@ -150,12 +145,12 @@ DLDevice select_device(const std::string &given, bool must_exist) {
   if (text == "cuda") {
     ordinal = {0};
   } else if (text.compare(0, 5, "cuda:") != 0 || !parse_numbers(text.substr(5), ordinal) || ordinal.size() != 1) {
-    fail(argument, text, "cpu, cuda or cuda:N");
+    fail("--device", text, "cpu, cuda or cuda:N");
   }
   const int devices = hconv_cuda_device_count();
   if (must_exist && ordinal[0] >= devices) {
     throw Failure(EXIT_NO_DEVICE,
-                  argument + ": '" + text + "' was given, but " +
+                  "--device: '" + text + "' was given, but " +
                       (devices == 0 ? "there is no CUDA driver or no CUDA device here; expected cpu."
                                     : "there are " + std::to_string(devices) + " CUDA devices; expected cuda:0" +
                                           (devices > 1 ? " to cuda:" + std::to_string(devices - 1) : "") + "."));

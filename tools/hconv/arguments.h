@@ -41,9 +41,9 @@ Type parse_type(const std::string &text);
 hconv_math parse_math(const std::string &text);
 const char *math_name(hconv_math math);
 
-/** --device: "cpu", "cuda" or "cuda:N". An empty text stands for $HCONV_DEVICE or, if that is unset or empty, for cuda
- * where there is a device and cpu where there is none. Throws Failure: EXIT_USAGE for another text, EXIT_NO_DEVICE when
- * CUDA is asked for, there is no such device, and it `must_exist`. */
+/** --device: "cpu", "cuda" or "cuda:N". An empty text stands for hconv_default_device: $HCONV_DEVICE (cpu or cuda) or,
+ * if that is not set, cuda where there is a device and cpu where there is none. Throws Failure: EXIT_USAGE for another
+ * text, EXIT_NO_DEVICE when CUDA is asked for, there is no such device, and it `must_exist`. */
 DLDevice select_device(const std::string &text, bool must_exist = true);
 
 /** "cpu" or "cuda:N". */

@@ -22,7 +22,7 @@ const char *const exit_codes = "Exit codes:\n"
                                "which is {\"error\": {...}} where the command failed before it had results.";
 
 const char *const environment = "Environment:\n"
-                                "  HCONV_DEVICE   device when --device is not given: cpu, cuda or cuda:N\n"
+                                "  HCONV_DEVICE   device when --device is not given: cpu or cuda\n"
                                 "  HCONV_VARIANT, HCONV_BACKEND, HCONV_LOG, HCONV_CHECK: see docs/cli.md\n";
 
 const char *const shape_help = "SHAPE is B,C,H,W,KH,KW[,C_out[,top:bottom:left:right]], for example 4,64,128,128,8,8\n"
