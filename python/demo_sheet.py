@@ -80,7 +80,7 @@ def draw_sheet(photo, results, footer: str, path, width_pixels: int = 1800, pale
     text(margin, 0.90, "kernels of " + ", ".join(f"{h}×{w}" for h, w in sizes) + " on three colour channels, "
          "each drawn in the corner of its response", color=QUIET, fontsize=12.5)
     text(inches - margin, 0.58, "hconv", color=ACCENT, fontsize=25, weight="bold", ha="right")
-    _legend(figure, (inches - margin - 2.4) / inches, 1 - 0.90 / tall, 2.4 / inches, 0.10 / tall)
+    _legend(figure, (inches - margin - 2.55) / inches, 1 - 0.90 / tall, 2.4 / inches, 0.10 / tall)
 
     def caption_at(left, bottom, words, note="", right=None):
         y = bottom - 0.205 / tall

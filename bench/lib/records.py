@@ -77,7 +77,7 @@ def ratio_table(records, kind: str) -> str:
         if own is None or own.ms is None:
             line = f"{shape:{shape_width}}{'FAILED':>10}{'':>9}{own.error if own else math.nan:9.1e}"
         else:
-            line = f"{shape:{shape_width}}{_number(own.ms):>10}{own.flops / own.ms / 1e9:9.1f}{own.error:9.1e}"
+            line = f"{shape:{shape_width}}{_number(own.ms):>10}{own.flops / own.ms / 1e9:9.3g}{own.error:9.1e}"
         for key, width in zip(columns, widths):
             other = found.get((shape, *key))
             cell = "-" if other is None else "FAILED" if other.ms is None else _number(other.ms)
@@ -106,6 +106,6 @@ def variant_table(records, kind: str, most: int = 6) -> str:
         lines.append(head)
         for r in ranked[:most]:
             mark = "  <- chosen" if r is own else ""
-            lines.append(f"  {_number(r.ms):>10} ms {r.flops / r.ms / 1e9:8.1f} TFLOP/s  {r.variant}{mark}")
+            lines.append(f"  {_number(r.ms):>10} ms {r.flops / r.ms / 1e9:8.3g} TFLOP/s  {r.variant}{mark}")
         lines += [f"  FAILED: {r.variant}: {r.note}" for r in timed if r.ms is None]
     return "\n".join(lines) + "\n" if lines else ""
