@@ -20,15 +20,28 @@ std::string list_as_json() {
   return text;
 }
 
+/** Whether the test device runs the variants of a target: this processor has its instructions, or the driver its code.
+ */
+bool serves(const std::string &target) {
+  if (test_device().device_type == kDLCUDA)
+    return target == "cuda";
+  if (target == "cpu_avx512")
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq");
+  if (target == "cpu_avx2")
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return target == "cpu_baseline" || target == "cpu";
+}
+
 std::vector<Variant> read_variants() {
-  const std::string device = test_device().device_type == kDLCUDA ? "cuda" : "cpu";
   std::map<Element, int> count;
   std::vector<Variant> variants;
-  for (const nlohmann::json &row : nlohmann::json::parse(list_as_json()).at("variants")) {
+  for (const nlohmann::json &row : nlohmann::json::parse(list_as_json())) {
     const std::string algorithm = row.at("algorithm"), target = row.at("target");
-    if (algorithm == "pack" || row.at("device") != device || !row.at("available").get<bool>())
+    if (algorithm == "pack" || !serves(target))
       continue;
-    auto parameter = [&](const char *key) { return row.value(key, 0); };
+    auto parameter = [&](const char *key) { return row.at("parameters").at(key).get<int>(); };
     Variant v;
     v.name = row.at("name");
     v.algorithm = algorithm;

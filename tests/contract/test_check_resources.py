@@ -1,0 +1,63 @@
+"""check_resources.py: what it accepts, and that it names every kind of breach."""
+
+import check_resources
+import pytest
+from cuda_images import Kernel, ToolError, parse_ptxas
+
+REPORT = """
+ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Function properties for k
+    0 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 64 registers, used 1 barriers, 48 bytes smem, 400 bytes cmem[0]
+ptxas info    : Compiling entry function 'k' for 'sm_80'
+ptxas info    : Function properties for k
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 60 registers, used 1 barriers, 400 bytes cmem[0]
+"""
+KERNEL = Kernel("k", "90a", 64, 0, 1024, 128)
+
+
+def breaches(kernel, row=KERNEL, same_release=True):
+    return check_resources.violations([kernel], {(row.name, row.arch): row}, same_release)
+
+
+def test_ptxas_reports_are_read():
+    assert parse_ptxas(REPORT) == {("k", "90a"): (64, 20, 48), ("k", "80"): (60, 0, 0)}
+    with pytest.raises(ToolError, match="did not report registers"):
+        parse_ptxas("ptxas info    : Compiling entry function 'k' for 'sm_80'\n")
+
+
+def test_the_table_reads_back():
+    release, rows = check_resources.parse_table(check_resources.format_table([KERNEL], "13.0"))
+    assert (release, rows) == ("13.0", {("k", "90a"): KERNEL})
+
+
+@pytest.mark.parametrize("line", ["k 90a 64 0 1024", "k 90a many 0 1024 128", "k 90a 1 0 0 32\nk 90a 1 0 0 32"])
+def test_lines_that_are_no_rows_are_named(line):
+    with pytest.raises(ValueError, match=r"^resources.txt:\d: "):
+        check_resources.parse_table("# nvcc 13.0.\n" + line)
+
+
+def test_equal_and_fewer_registers_are_kept():
+    assert breaches(KERNEL) == []
+    assert breaches(Kernel("k", "90a", 60, 0, 1024, 128)) == []
+
+
+@pytest.mark.parametrize("kernel, sentence", [
+    (Kernel("k", "90a", 65, 0, 1024, 128), "k on sm_90a uses 65 registers, its row allows 64."),
+    (Kernel("k", "90a", 64, 4, 1024, 128), "k on sm_90a spills 4 bytes of registers."),
+    (Kernel("k", "90a", 64, 0, 1020, 128), "k on sm_90a has shared_bytes 1020, its row says 1024."),
+    (Kernel("k", "90a", 64, 0, 1024, 256), "k on sm_90a has threads 256, its row says 128."),
+])
+def test_each_breach_is_named(kernel, sentence):
+    assert breaches(kernel) == [sentence]
+
+
+def test_missing_and_superfluous_rows_are_named():
+    assert breaches(Kernel("k", "80", 64, 0, 1024, 128)) == [
+        "k on sm_80 has no row.", "The row of k on sm_90a belongs to no kernel."]
+
+
+def test_another_compiler_may_take_other_registers_but_not_spill():
+    assert breaches(Kernel("k", "90a", 80, 0, 1024, 128), same_release=False) == []
+    assert breaches(Kernel("k", "90a", 80, 4, 1024, 128), same_release=False) != []

@@ -1,0 +1,101 @@
+"""Runs LLVM FileCheck over what is generated for each CUDA variant of the manifest.
+
+ALGORITHM.cuda.check looks at the CUDA text, ALGORITHM.sass.check at the machine code for sm_90a. The manifest row's keys
+are variables there (tile_oc is [[TILE_OC]]), besides NAME, CTYPE (C++ element type), THREADS, ACCUMULATORS (sums of one
+thread) and VECTOR (elements in 16 bytes). Lines that hold for one element type only carry the prefix CUDA-F32 and so on.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "tests/contract"))
+
+import cuda_images  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("HCONV_BUILD_DIR", ROOT / "build/default"))
+VARIANTS = cuda_images.cuda_variants(BUILD)
+CTYPES = {"f32": "float", "bf16": "hconv::bfloat16", "f16": "hconv::half", "b32": "uint32_t", "b16": "uint16_t"}
+ELEMENT_BYTES = {"f32": 4, "bf16": 2, "f16": 2, "b32": 4, "b16": 2}
+SASS_ARCH = "sm_90a"
+
+
+def file_check_program():
+    names = ["FileCheck", *(f"FileCheck-{version}" for version in range(25, 12, -1))]
+    for name in names:
+        if path := shutil.which(name):
+            return path
+    for path in sorted(pathlib.Path("/usr/lib").glob("llvm-*/bin/FileCheck")):
+        return str(path)
+    pytest.fail("FileCheck was not found: install llvm-14-tools (or another version), or run scripts/setup.")
+
+
+def variables(row):
+    """FileCheck's variables of one manifest row."""
+    values = {key.upper(): value for key, value in row.items() if isinstance(value, int)}
+    values.update(NAME=row["name"], CTYPE=CTYPES[row["type"]], VECTOR=16 // ELEMENT_BYTES[row["type"]])
+    if row["algorithm"] == "direct":
+        values.update(THREADS=32 * row["warps"], ACCUMULATORS=row["thread_oc"] * row["thread_ow"])
+    return values
+
+
+def file_check(check_file, text, prefix, row, forbidden=()):
+    command = [file_check_program(), str(check_file), f"--check-prefixes={prefix},{prefix}-{row['type'].upper()}",
+               "--allow-unused-prefixes", "--dump-input=never",
+               *(f"--implicit-check-not={word}" for word in forbidden),
+               *(f"-D{key}={value}" for key, value in variables(row).items())]
+    done = subprocess.run(command, input=text, text=True, capture_output=True)
+    if done.returncode != 0:
+        pytest.fail(f"{row['name']} against {check_file.name}:\n{done.stderr}", pytrace=False)
+
+
+def ids(row):
+    return row["name"]
+
+
+@pytest.fixture(scope="session")
+def nvcc():
+    return os.environ.get("HCONV_NVCC") or shutil.which("nvcc") or pytest.fail("HCONV_NVCC is not set, nvcc not found.")
+
+
+@pytest.fixture(scope="session")
+def cuobjdump():
+    return os.environ.get("HCONV_CUOBJDUMP") or shutil.which("cuobjdump") or pytest.fail(
+        "cuobjdump was not found: run scripts/setup, which takes it from the wheel nvidia-cuda-cuobjdump.")
+
+
+def test_there_are_cuda_variants_of_every_type():
+    assert {row["type"] for row in VARIANTS if row["algorithm"] != "pack"} == {"f32", "bf16", "f16"}
+
+
+@pytest.mark.parametrize("row", VARIANTS, ids=ids)
+def test_cuda(row):
+    text = (BUILD / f"variants/{row['name']}.cu").read_text(encoding="utf-8")
+    # Sums of another precision, and calls that the printer did not know.
+    file_check(HERE / f"{row['algorithm']}.cuda.check", text, "CUDA", row, forbidden=("double", "unknown", "atomic"))
+
+
+@pytest.mark.parametrize("row", VARIANTS, ids=ids)
+def test_sass(row, nvcc, cuobjdump):
+    image, _ = cuda_images.assemble(BUILD, row["name"], nvcc, cuda_images.nvcc_release(nvcc))
+    text = cuda_images.run([cuobjdump, "-sass", "-arch", SASS_ARCH, image])
+    # Local memory, that is spills or an array that is not in registers; double precision; generic addressing.
+    file_check(HERE / f"{row['algorithm']}.sass.check", text, "SASS", row,
+               forbidden=("LDL", "STL", "DFMA", "DADD", "DMUL", " LD.E", " ST.E"))
+
+
+def test_the_checks_do_fail(tmp_path):
+    """FileCheck is run with options that make an absent line an error."""
+    check = tmp_path / "a.check"
+    check.write_text("CUDA: acc[[ACCUMULATORS]]\n")
+    row = next(row for row in VARIANTS if row["algorithm"] == "direct")
+    file_check(check, f"acc{row['thread_oc'] * row['thread_ow']}\n", "CUDA", row)
+    for text, forbidden in (("acc\n", ()), (f"acc{row['thread_oc'] * row['thread_ow']}\ndouble\n", ("double",))):
+        with pytest.raises(pytest.fail.Exception):
+            file_check(check, text, "CUDA", row, forbidden)
