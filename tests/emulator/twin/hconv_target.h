@@ -14,7 +14,7 @@
 #include <utility>
 
 #define HCONV_TWIN 1
-#define HCONV_DEVICE inline
+#define HCONV_DEVICE inline __attribute__((always_inline))
 #define HCONV_SHARED_MEMORY(name) unsigned char *const name = ::hconv::twin::current->shared
 #define HCONV_REGISTER_KERNEL(name)                                                                                    \
   [[maybe_unused]] static const bool hconv_registered_##name = ::hconv::twin::register_kernel(#name, &name);
