@@ -29,7 +29,7 @@ def test_runtime_needs_no_cuda_header(root):
         assert not re.fullmatch(r"cuda\.h|cuda_.*|nv.*", path), f"{name} includes {path}"
 
 
-@pytest.mark.parametrize("folder", ["tools", "python", "bench", "examples"])
+@pytest.mark.parametrize("folder", ["tools", "examples"])
 def test_users_of_the_library_see_only_its_public_headers(root, folder):
     if not (root / folder).is_dir() or not list((root / folder).rglob("*.cpp")):
         pytest.skip(f"{folder}/ holds no C++")
