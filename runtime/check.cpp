@@ -38,9 +38,7 @@ double value(const hconv_problem &p, const std::vector<char> &bytes, int64_t i) 
 }
 
 double largest(DLDataType dtype) {
-  return dtype.bits == 32            ? 0x1.fffffep127
-         : dtype.code == kDLBfloat ? 0x1.fep127
-                                     : 65504.0;
+  return dtype.bits == 32 ? 0x1.fffffep127 : dtype.code == kDLBfloat ? 0x1.fep127 : 65504.0;
 }
 double smallest_step(DLDataType dtype) {
   return std::ldexp(1.0, dtype.bits == 32 ? -149 : dtype.code == kDLBfloat ? -133 : -24);
@@ -87,8 +85,7 @@ struct Reference {
         for (int64_t kw = 0; kw < p.kernel_width; ++kw) {
           const int64_t ih = oh + kh - p.padding.top, iw = ow + kw - p.padding.left;
           const bool inside = 0 <= ih && ih < p.height && 0 <= iw && iw < p.width;
-          const double pixel =
-              inside ? value(p, x, ((b * p.in_channels + ic) * p.height + ih) * p.width + iw) : 0.0;
+          const double pixel = inside ? value(p, x, ((b * p.in_channels + ic) * p.height + ih) * p.width + iw) : 0.0;
           add(pixel * weight(oc, ic, kh, kw)); // a zero outside times an infinite weight is NaN, as IEEE has it
         }
     if (!bias.empty())

@@ -14,7 +14,8 @@ hconv_status pack_and_run(const hconv_plan &plan, const DLTensor *x, const DLTen
                           DLTensor *y, void *scratch, void *stream) {
   if (hconv_status bad = hconv_pack(&plan, w, scratch, plan.packed_bytes, stream))
     return bad;
-  void *workspace = plan.workspace_bytes ? static_cast<char *>(scratch) + (plan.packed_bytes + 255) / 256 * 256 : nullptr;
+  void *workspace =
+      plan.workspace_bytes ? static_cast<char *>(scratch) + (plan.packed_bytes + 255) / 256 * 256 : nullptr;
   return hconv_run(&plan, x, scratch, bias, y, workspace, plan.workspace_bytes, stream);
 }
 

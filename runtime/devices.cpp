@@ -1,8 +1,8 @@
+#include "cuda/driver.h"
 #include "describe.h"
 #include "environment.h"
 #include "error.h"
 #include "machine.h"
-#include "cuda/driver.h"
 
 namespace hconv::runtime {
 namespace {

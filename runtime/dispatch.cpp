@@ -11,9 +11,15 @@ namespace {
 
 constexpr int64_t grid_y_limit = 65535;
 
-int64_t tiles(int64_t extent, int32_t tile) { return (extent + std::max(tile, 1) - 1) / std::max(tile, 1); }
-int64_t round_up(int64_t extent, int32_t tile) { return tiles(extent, tile) * std::max(tile, 1); }
-long long wide(int64_t value) { return value; }
+int64_t tiles(int64_t extent, int32_t tile) {
+  return (extent + std::max(tile, 1) - 1) / std::max(tile, 1);
+}
+int64_t round_up(int64_t extent, int32_t tile) {
+  return tiles(extent, tile) * std::max(tile, 1);
+}
+long long wide(int64_t value) {
+  return value;
+}
 
 /// The pack kernel that fits a convolution variant: by element size and kind of memory.
 const Variant *pack_for(const Variant &conv) {

@@ -1,5 +1,6 @@
-// The order of preference, read from top to bottom: the first line whose conditions hold and of which a compiled variant
-// can serve decides. Among variants of one line, one made for exactly this KW comes first, then the manifest's order.
+// The order of preference, read from top to bottom: the first line whose conditions hold and of which a compiled
+// variant can serve decides. Among variants of one line, one made for exactly this KW comes first, then the manifest's
+// order.
 #include <iterator>
 
 #include "dispatch.h"
@@ -12,10 +13,15 @@ constexpr int bf16 = 1 << static_cast<int>(Type::bf16);
 constexpr int f16 = 1 << static_cast<int>(Type::f16);
 constexpr int all = f32 | bf16 | f16;
 constexpr Range64 any{};
-constexpr Range64 up_to(int64_t most) { return {0, most}; }
-constexpr Range64 from(int64_t least) { return {least, INT64_MAX}; }
+constexpr Range64 up_to(int64_t most) {
+  return {0, most};
+}
+constexpr Range64 from(int64_t least) {
+  return {least, INT64_MAX};
+}
 
 // A tile that fills the device (blocks: one for each of an H200's 132 multiprocessors) and wastes little of its area.
+// clang-format off
 constexpr Rule rules[] = {
     // target             types  OC         OW          KW   blocks  tile: OC  OW  OH stages warps
     {Target::cuda,        all, up_to(32),  from(97),   any, 132,          32, 128, 0, 0, 0, "few output channels, wide rows"},
@@ -30,9 +36,12 @@ constexpr Rule rules[] = {
     {Target::cpu_avx2,    all, any,        any,        any, 0,             0,   0, 0, 0, 0, "the processor has AVX2"},
     {Target::cpu_baseline,all, any,        any,        any, 0,             0,   0, 0, 0, 0, "any x86-64 processor"},
 };
+// clang-format on
 
 } // namespace
 
-Table<Rule> dispatch_rules() { return {std::begin(rules), std::end(rules)}; }
+Table<Rule> dispatch_rules() {
+  return {std::begin(rules), std::end(rules)};
+}
 
 } // namespace hconv::runtime

@@ -25,7 +25,9 @@ hconv_status fail(hconv_status status, const char *format, ...) {
   return status;
 }
 
-const char *last_error() { return last_text; }
+const char *last_error() {
+  return last_text;
+}
 
 std::string text(const char *format, ...) {
   va_list arguments, again;
@@ -63,7 +65,9 @@ const char *hconv_status_text(hconv_status status) {
   return "unknown status";
 }
 
-const char *hconv_last_error(void) { return hconv::runtime::last_error(); }
+const char *hconv_last_error(void) {
+  return hconv::runtime::last_error();
+}
 
 #define HCONV_TEXT_OF(x) #x
 #define HCONV_VERSION_TEXT(major, minor, patch) HCONV_TEXT_OF(major) "." HCONV_TEXT_OF(minor) "." HCONV_TEXT_OF(patch)

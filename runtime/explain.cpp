@@ -30,10 +30,9 @@ Bytes bytes_of(const Explanation &e) {
 }
 
 Json parameters_of(const Variant &v) {
-  return {{"tile_oc", v.tile_oc},     {"tile_ow", v.tile_ow}, {"tile_oh", v.tile_oh},
-          {"thread_oc", v.thread_oc}, {"thread_ow", v.thread_ow}, {"ic", v.ic},
-          {"kw_tile", v.kw_tile},     {"kw", v.kw},           {"stages", v.stages},
-          {"warps", v.warps},         {"min_blocks", v.min_blocks}};
+  return {{"tile_oc", v.tile_oc},     {"tile_ow", v.tile_ow}, {"tile_oh", v.tile_oh},      {"thread_oc", v.thread_oc},
+          {"thread_ow", v.thread_ow}, {"ic", v.ic},           {"kw_tile", v.kw_tile},      {"kw", v.kw},
+          {"stages", v.stages},       {"warps", v.warps},     {"min_blocks", v.min_blocks}};
 }
 
 std::string json_of(const Explanation &e) {
@@ -41,23 +40,21 @@ std::string json_of(const Explanation &e) {
   const Variant &v = *e.choice.variant;
   const Bytes bytes = bytes_of(e);
   Json j;
-  j["problem"] = {{"dtype", text_of(p.dtype)},
-                  {"device", text_of(p.device)},
-                  {"math", text_of(p.math)},
-                  {"batch", p.batch},
-                  {"in_channels", p.in_channels},
-                  {"height", p.height},
-                  {"width", p.width},
-                  {"out_channels", p.out_channels},
-                  {"kernel_height", p.kernel_height},
-                  {"kernel_width", p.kernel_width},
-                  {"padding",
-                   {{"top", p.padding.top},
-                    {"bottom", p.padding.bottom},
-                    {"left", p.padding.left},
-                    {"right", p.padding.right}}},
-                  {"output_height", e.geometry.output_height},
-                  {"output_width", e.geometry.output_width}};
+  j["problem"] = {
+      {"dtype", text_of(p.dtype)},
+      {"device", text_of(p.device)},
+      {"math", text_of(p.math)},
+      {"batch", p.batch},
+      {"in_channels", p.in_channels},
+      {"height", p.height},
+      {"width", p.width},
+      {"out_channels", p.out_channels},
+      {"kernel_height", p.kernel_height},
+      {"kernel_width", p.kernel_width},
+      {"padding",
+       {{"top", p.padding.top}, {"bottom", p.padding.bottom}, {"left", p.padding.left}, {"right", p.padding.right}}},
+      {"output_height", e.geometry.output_height},
+      {"output_width", e.geometry.output_width}};
   j["device"] = {{"name", e.device}, {"present", e.present}};
   j["flops"] = e.geometry.flops;
   j["bytes"] = {{"x", bytes.x}, {"w", bytes.w}, {"bias", bytes.bias}, {"y", bytes.y}};
@@ -150,7 +147,8 @@ hconv_status deliver(const std::string &content, char *text, size_t *size) {
   }
   if (capacity >= needed)
     return HCONV_OK;
-  return fail(HCONV_INVALID_ARGUMENT, "*size is %zu; expected at least %zu bytes for the whole text.", capacity, needed);
+  return fail(HCONV_INVALID_ARGUMENT, "*size is %zu; expected at least %zu bytes for the whole text.", capacity,
+              needed);
 }
 
 } // namespace hconv::runtime

@@ -30,7 +30,9 @@ void write_line(const std::string &file, const char *line) {
 
 } // namespace
 
-bool log_enabled(LogLevel level) { return level <= environment().log_level; }
+bool log_enabled(LogLevel level) {
+  return level <= environment().log_level;
+}
 
 void log(LogLevel level, const char *format, ...) {
   if (!log_enabled(level))

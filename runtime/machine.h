@@ -9,8 +9,8 @@
 namespace hconv::runtime {
 
 struct Machine {
-  bool avx2 = false;                ///< AVX2, FMA and F16C
-  bool avx512 = false;              ///< AVX-512 F, CD, BW, DQ and VL besides
+  bool avx2 = false;                  ///< AVX2, FMA and F16C
+  bool avx512 = false;                ///< AVX-512 F, CD, BW, DQ and VL besides
   int64_t shared_bytes_per_block = 0; ///< largest dynamic shared memory of a CUDA block; 0: not known
 };
 

@@ -14,7 +14,9 @@ namespace {
 
 constexpr size_t host_alignment = 64;
 
-bool on_cuda(DLDevice device) { return raw(device.device_type) == kDLCUDA; }
+bool on_cuda(DLDevice device) {
+  return raw(device.device_type) == kDLCUDA;
+}
 
 hconv_status check_device(DLDevice device, const char *name) {
   const int type = raw(device.device_type);
@@ -23,6 +25,9 @@ hconv_status check_device(DLDevice device, const char *name) {
   return type == kDLCUDA ? cuda::require_device(device.device_id) : HCONV_OK;
 }
 
+/// Devices, one bit each, whose primary context hconv keeps for the rest of the process.
+std::atomic<uint64_t> kept{0};
+
 /// Runs `body` in the current context of `device`, or in its primary context.
 template <class Body> hconv_status in_context(DLDevice device, Body &&body) {
   cuda::ContextRef context;
@@ -30,7 +35,6 @@ template <class Body> hconv_status in_context(DLDevice device, Body &&body) {
     return bad;
   // Memory must outlive this call, so the primary context is kept for the rest of the process: only a first call
   // retains for good, later ones give their own reference back.
-  static std::atomic<uint64_t> kept{0};
   const uint64_t bit = uint64_t{1} << (device.device_id % 64);
   if (context.retained && !(kept.fetch_or(bit) & bit))
     context.retained = false;
@@ -54,7 +58,9 @@ hconv_status host_allocate(size_t bytes, void **memory) {
   return *memory ? HCONV_OK : fail(HCONV_OUT_OF_MEMORY, "The host has no %zu bytes of memory left.", bytes);
 }
 
-cuda::DevicePointer address(const void *memory) { return reinterpret_cast<uintptr_t>(memory); }
+cuda::DevicePointer address(const void *memory) {
+  return reinterpret_cast<uintptr_t>(memory);
+}
 
 hconv_status allocate(DLDevice device, size_t bytes, void **memory) {
   if (!memory)
@@ -158,8 +164,7 @@ hconv_status hconv_free(DLDevice device, void *memory) {
 
 hconv_status hconv_copy(void *to, DLDevice to_device, const void *from, DLDevice from_device, size_t bytes,
                         void *stream) {
-  return hconv::runtime::guarded(
-      [&] { return hconv::runtime::copy(to, to_device, from, from_device, bytes, stream); });
+  return hconv::runtime::guarded([&] { return hconv::runtime::copy(to, to_device, from, from_device, bytes, stream); });
 }
 
 hconv_status hconv_synchronize(DLDevice device, void *stream) {

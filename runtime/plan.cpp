@@ -72,11 +72,17 @@ hconv_status hconv_plan_create(const hconv_problem *problem, hconv_plan **plan) 
   return guarded([&] { return create(problem, plan); });
 }
 
-void hconv_plan_destroy(hconv_plan *plan) { delete plan; }
+void hconv_plan_destroy(hconv_plan *plan) {
+  delete plan;
+}
 
-size_t hconv_plan_packed_bytes(const hconv_plan *plan) { return plan ? plan->packed_bytes : 0; }
+size_t hconv_plan_packed_bytes(const hconv_plan *plan) {
+  return plan ? plan->packed_bytes : 0;
+}
 
-size_t hconv_plan_workspace_bytes(const hconv_plan *plan) { return plan ? plan->workspace_bytes : 0; }
+size_t hconv_plan_workspace_bytes(const hconv_plan *plan) {
+  return plan ? plan->workspace_bytes : 0;
+}
 
 void hconv_plan_output_shape(const hconv_plan *plan, int64_t shape[4]) {
   if (!plan || !shape)
@@ -87,5 +93,7 @@ void hconv_plan_output_shape(const hconv_plan *plan, int64_t shape[4]) {
   shape[3] = plan->geometry.output_width;
 }
 
-const char *hconv_plan_variant(const hconv_plan *plan) { return plan ? plan->variant->name : ""; }
+const char *hconv_plan_variant(const hconv_plan *plan) {
+  return plan ? plan->variant->name : "";
+}
 }

@@ -9,7 +9,8 @@ namespace hconv::runtime {
 namespace {
 
 struct Cached {
-  unsigned long long context_id; ///< 0: the CPU, or no fitting context was current
+  unsigned long long context_id;  ///< 0: the CPU, or no fitting context was current
+  const Environment *environment; ///< the one that the choice was made under; a test may have read it again
   SharedPlan plan;
 };
 
@@ -25,7 +26,7 @@ Cache &cache() {
 
 SharedPlan find(Cache &c, const hconv_problem &problem, unsigned long long context_id) {
   for (auto it = c.recent.begin(); it != c.recent.end(); ++it)
-    if (it->context_id == context_id && same(it->plan->problem, problem)) {
+    if (it->context_id == context_id && it->environment == &environment() && same(it->plan->problem, problem)) {
       c.recent.splice(c.recent.begin(), c.recent, it);
       return it->plan;
     }
@@ -56,7 +57,7 @@ hconv_status cached_plan(const hconv_problem &problem, SharedPlan *plan) {
   std::lock_guard<std::mutex> lock(c.mutex);
   if ((*plan = find(c, problem, context_id)))
     return HCONV_OK;
-  c.recent.push_front({context_id, shared});
+  c.recent.push_front({context_id, &environment(), shared});
   if (c.recent.size() > plan_cache_capacity) {
     evicted = std::move(c.recent.back().plan);
     c.recent.pop_back();

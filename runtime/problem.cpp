@@ -19,7 +19,9 @@ bool product(int64_t *result, std::initializer_list<int64_t> factors) {
   return fits;
 }
 
-bool same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
+bool same(DLDataType a, DLDataType b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
 bool same(DLDevice a, DLDevice b) {
   return raw(a.device_type) == raw(b.device_type) && a.device_id == b.device_id;
 }
@@ -46,7 +48,9 @@ bool type_of(DLDataType dtype, Type *type) {
   return true;
 }
 
-int64_t element_bytes(DLDataType dtype) { return (int64_t{dtype.bits} * dtype.lanes + 7) / 8; }
+int64_t element_bytes(DLDataType dtype) {
+  return (int64_t{dtype.bits} * dtype.lanes + 7) / 8;
+}
 
 halide_type_t halide_type_of(DLDataType dtype) {
   return halide_type_t(dtype.code == kDLBfloat ? halide_type_bfloat : halide_type_float, dtype.bits, 1);
@@ -107,6 +111,8 @@ double unit_roundoff(DLDataType dtype) {
   return std::ldexp(1.0, -significand_bits);
 }
 
-double sum_error_bound(int64_t products) { return std::ldexp(static_cast<double>(products) + 1.0, -24); }
+double sum_error_bound(int64_t products) {
+  return std::ldexp(static_cast<double>(products) + 1.0, -24);
+}
 
 } // namespace hconv::runtime

@@ -34,8 +34,7 @@ hconv_status RunContext::finish(int result, const char *function) {
     return HCONV_OK;
   if (failed_.load())
     return fail(status_, "%s", text_);
-  const hconv_status status =
-      result == halide_error_code_out_of_memory ? HCONV_OUT_OF_MEMORY : HCONV_INTERNAL_ERROR;
+  const hconv_status status = result == halide_error_code_out_of_memory ? HCONV_OUT_OF_MEMORY : HCONV_INTERNAL_ERROR;
   return fail(status, "The compiled function %s failed with Halide error code %d.", function, result);
 }
 

@@ -34,6 +34,8 @@ hconv_status check_tensors(const hconv_problem &problem, const DLTensor *x, cons
                            const DLTensor *y);
 
 /// The tensor's first element.
-inline char *data_of(const DLTensor &tensor) { return static_cast<char *>(tensor.data) + tensor.byte_offset; }
+inline char *data_of(const DLTensor &tensor) {
+  return static_cast<char *>(tensor.data) + tensor.byte_offset;
+}
 
 } // namespace hconv::runtime

@@ -109,8 +109,7 @@ hconv_status check_problem(const hconv_problem *p) {
     return bad;
   if (hconv_status bad = check_elements("One image of y", {p->out_channels, oh, ow}))
     return bad;
-  if (hconv_status bad =
-          check_elements("w", {p->out_channels, p->in_channels, p->kernel_height, p->kernel_width}))
+  if (hconv_status bad = check_elements("w", {p->out_channels, p->in_channels, p->kernel_height, p->kernel_width}))
     return bad;
   const int64_t size = element_bytes(p->dtype);
   if (hconv_status bad = check_bytes("x", {p->batch, p->in_channels, p->height, p->width, size}))
@@ -131,8 +130,8 @@ hconv_status problem_from_tensors(const DLTensor *x, const DLTensor *w, const hc
   if (hconv_status bad = check_device(x->device, "x"))
     return bad;
   if (!same(w->dtype, x->dtype))
-    return fail(HCONV_INVALID_ARGUMENT, "w has element type %s; expected %s, the type of x.",
-                text_of(w->dtype).c_str(), text_of(x->dtype).c_str());
+    return fail(HCONV_INVALID_ARGUMENT, "w has element type %s; expected %s, the type of x.", text_of(w->dtype).c_str(),
+                text_of(x->dtype).c_str());
   if (!same(w->device, x->device))
     return fail(HCONV_INVALID_ARGUMENT, "w is on %s; expected %s, the device of x.", text_of(w->device).c_str(),
                 text_of(x->device).c_str());

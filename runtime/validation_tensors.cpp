@@ -119,8 +119,8 @@ Expected expected_x(const hconv_problem &p) {
   return {"x", "[B, IC, H, W]", 4, {p.batch, p.in_channels, p.height, p.width}, p.dtype, p.device};
 }
 Expected expected_w(const hconv_problem &p) {
-  return {"w",     "[OC, IC, KH, KW]", 4, {p.out_channels, p.in_channels, p.kernel_height, p.kernel_width},
-          p.dtype, p.device};
+  return {"w",     "[OC, IC, KH, KW]", 4, {p.out_channels, p.in_channels, p.kernel_height, p.kernel_width}, p.dtype,
+          p.device};
 }
 Expected expected_bias(const hconv_problem &p) {
   return {"bias", "[OC]", 1, {p.out_channels, 0, 0, 0}, p.dtype, p.device};

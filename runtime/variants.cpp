@@ -38,8 +38,12 @@ constexpr KernelResources resource_rows[] = {
 
 } // namespace
 
-Table<Variant> variants() { return {std::begin(variant_rows), std::end(variant_rows)}; }
-Table<KernelResources> kernel_resources() { return {std::begin(resource_rows) + 1, std::end(resource_rows)}; }
+Table<Variant> variants() {
+  return {std::begin(variant_rows), std::end(variant_rows)};
+}
+Table<KernelResources> kernel_resources() {
+  return {std::begin(resource_rows) + 1, std::end(resource_rows)};
+}
 
 const Variant *find_variant(const std::string &name) {
   for (const Variant &variant : variants())
@@ -48,7 +52,9 @@ const Variant *find_variant(const std::string &name) {
   return nullptr;
 }
 
-const char *name_of(Algorithm algorithm) { return algorithm == Algorithm::direct ? "direct" : "pack"; }
+const char *name_of(Algorithm algorithm) {
+  return algorithm == Algorithm::direct ? "direct" : "pack";
+}
 
 const char *name_of(Type type) {
   constexpr const char *names[] = {"f32", "bf16", "f16", "b32", "b16"};
@@ -60,6 +66,8 @@ const char *name_of(Target target) {
   return names[static_cast<int>(target)];
 }
 
-bool is_cuda(Target target) { return target == Target::cuda || target == Target::halide_ptx; }
+bool is_cuda(Target target) {
+  return target == Target::cuda || target == Target::halide_ptx;
+}
 
 } // namespace hconv::runtime

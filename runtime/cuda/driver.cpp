@@ -59,8 +59,9 @@ hconv_status require_device(int ordinal) {
     return fail(HCONV_NO_DEVICE, "CUDA was asked for (cuda:%d), but %s; expected a driver, or tensors on the CPU.",
                 ordinal, d.absent.c_str());
   if (ordinal < 0 || ordinal >= d.devices)
-    return fail(HCONV_NO_DEVICE, "The device is cuda:%d, but the driver has %d devices; expected an ordinal below that.",
-                ordinal, d.devices);
+    return fail(HCONV_NO_DEVICE,
+                "The device is cuda:%d, but the driver has %d devices; expected an ordinal below that.", ordinal,
+                d.devices);
   return HCONV_OK;
 }
 

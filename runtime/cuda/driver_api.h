@@ -1,5 +1,5 @@
-// The part of the CUDA driver API that hconv calls, declared here so that building needs no CUDA. In a namespace, so that
-// a program may include <cuda.h> beside it; numbers are those of the driver's stable binary interface.
+// The part of the CUDA driver API that hconv calls, declared here so that building needs no CUDA. In a namespace, so
+// that a program may include <cuda.h> beside it; numbers are those of the driver's stable binary interface.
 #pragma once
 
 #include <cstddef>

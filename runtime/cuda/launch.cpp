@@ -41,10 +41,10 @@ Modules &modules() {
 }
 
 int report(RunContext *run, Result result, const char *call, const char *kernel) {
-  const char *hint = result == error_no_binary_for_gpu
-                         ? " hconv was built without code for this GPU's architecture."
-                     : result == error_unsupported_ptx_version ? " The driver is older than the compiler of the kernels."
-                                                               : "";
+  const char *hint = result == error_no_binary_for_gpu ? " hconv was built without code for this GPU's architecture."
+                     : result == error_unsupported_ptx_version
+                         ? " The driver is older than the compiler of the kernels."
+                         : "";
   run->report(status_of(result), "The CUDA driver's %s failed for kernel %s: %s.%s", call, kernel,
               text_of(result).c_str(), hint);
   return halide_error_code_device_run_failed;
@@ -81,10 +81,10 @@ int load(RunContext *run, void **state, const uint8_t *fatbin, const char *kerne
 } // namespace
 } // namespace hconv::runtime::cuda
 
-extern "C" int hconv_cuda_launch(const void *user_context, void **state, const uint8_t *fatbin,
-                                 const char *kernel_name, int32_t grid_x, int32_t grid_y, int32_t grid_z,
-                                 int32_t block_x, int32_t block_y, int32_t block_z, int32_t shared_bytes,
-                                 int32_t argument_count, void **arguments, uint64_t buffer_mask) try {
+extern "C" int hconv_cuda_launch(const void *user_context, void **state, const uint8_t *fatbin, const char *kernel_name,
+                                 int32_t grid_x, int32_t grid_y, int32_t grid_z, int32_t block_x, int32_t block_y,
+                                 int32_t block_z, int32_t shared_bytes, int32_t argument_count, void **arguments,
+                                 uint64_t buffer_mask) try {
   using namespace hconv::runtime;
   using namespace hconv::runtime::cuda;
   RunContext *run = RunContext::from(user_context);

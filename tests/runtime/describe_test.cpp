@@ -1,0 +1,113 @@
+// hconv_explain and hconv_list.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "environment_guard.h"
+#include "tensor.h"
+
+namespace {
+
+using namespace hconv_test;
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(Explain, Json) {
+  hconv_problem p = small_problem(cuda0);
+  p.dtype = bfloat16;
+  const json j = json::parse(explained(p, HCONV_JSON));
+  EXPECT_EQ(j["problem"]["dtype"], "bfloat16");
+  EXPECT_EQ(j["problem"]["output_height"], 4);
+  EXPECT_EQ(j["flops"], 2.0 * 2 * 4 * 4 * 4 * 3 * 2 * 3);
+  EXPECT_EQ(j["bytes"]["x"], 2 * 3 * 5 * 6 * 2);
+  EXPECT_EQ(j["bytes"]["w"], 4 * 3 * 2 * 3 * 2);
+  EXPECT_EQ(j["bytes"]["y"], 2 * 4 * 4 * 4 * 2);
+  EXPECT_EQ(j["packed_bytes"], 32 * 3 * 2 * 8 * 2); // OC and IC rounded up to the tile
+  EXPECT_EQ(j["workspace_bytes"], 0);
+  EXPECT_EQ(j["variant"]["name"], "conv2d_direct_bf16_oc32x64_cuda");
+  EXPECT_EQ(j["variant"]["parameters"]["tile_ow"], 64);
+  EXPECT_THAT(j["source"].get<std::string>(), HasSubstr("of the dispatch table: "));
+  EXPECT_DOUBLE_EQ(j["error_bound"]["relative_to_sum_of_absolute_products"], 19 * 0x1p-24);
+  EXPECT_DOUBLE_EQ(j["error_bound"]["rounding_relative_to_result"], 0x1p-8);
+  EXPECT_EQ(j["device"]["present"], false);
+  EXPECT_GT(j["declined"].size(), 10u);
+  for (const json &d : j["declined"])
+    EXPECT_NE(d["reason"], "") << d;
+}
+
+TEST(Explain, Text) {
+  const std::string content = explained(small_problem(), HCONV_TEXT);
+  EXPECT_THAT(content, HasSubstr("problem      float32 B2 IC3 OC4 H5 W6 KH2 KW3 pad 0,0,0,0 cpu fp32\n"));
+  EXPECT_THAT(content, HasSubstr("output       2 x 4 x 4 x 4 (B, OC, OH, OW)\n"));
+  EXPECT_THAT(content, HasSubstr("18 products in each sum"));
+  EXPECT_THAT(content, HasSubstr("error bound  |y - exact| <= 1.13e-06 * (sum of |x*w| + |bias|)\n"));
+  EXPECT_THAT(content, HasSubstr("  conv2d_direct_f32_oc64x64_cuda: it runs on CUDA, and the tensors are on cpu\n"));
+}
+
+TEST(Explain, BufferRules) {
+  const hconv_problem p = small_problem();
+  size_t size = 0;
+  EXPECT_EQ(hconv_explain(&p, HCONV_TEXT, nullptr, &size), HCONV_INVALID_ARGUMENT);
+  EXPECT_GT(size, 100u);
+  EXPECT_EQ(std::string(hconv_last_error()),
+            "*size is 0; expected at least " + std::to_string(size) + " bytes for the whole text.");
+  std::string content(size, '?');
+  size_t capacity = size;
+  EXPECT_EQ(hconv_explain(&p, HCONV_TEXT, content.data(), &capacity), HCONV_OK);
+  EXPECT_EQ(capacity, size);
+  EXPECT_EQ(content.back(), '\0');
+
+  char cut[12];
+  std::memset(cut, '?', sizeof cut);
+  capacity = 8;
+  EXPECT_EQ(hconv_explain(&p, HCONV_TEXT, cut, &capacity), HCONV_INVALID_ARGUMENT);
+  EXPECT_STREQ(cut, "problem");
+  EXPECT_EQ(cut[8], '?') << "wrote beyond the capacity";
+  EXPECT_EQ(capacity, size);
+
+  capacity = 5;
+  EXPECT_EQ(hconv_explain(&p, HCONV_TEXT, nullptr, &capacity), HCONV_INVALID_ARGUMENT);
+  EXPECT_STREQ(hconv_last_error(), "text is null, but *size is 5; expected a buffer of that capacity, or 0.");
+  EXPECT_EQ(hconv_explain(&p, HCONV_TEXT, nullptr, nullptr), HCONV_INVALID_ARGUMENT);
+  EXPECT_EQ(hconv_explain(nullptr, HCONV_TEXT, nullptr, &size), HCONV_INVALID_ARGUMENT);
+}
+
+TEST(Explain, ARefusedProblemIsRefusedHereToo) {
+  hconv_problem p = small_problem();
+  p.height = 1;
+  size_t size = 0;
+  EXPECT_EQ(hconv_explain(&p, HCONV_TEXT, nullptr, &size), HCONV_INVALID_ARGUMENT);
+  EXPECT_THAT(hconv_last_error(), HasSubstr("The output height OH would be 0"));
+}
+
+TEST(Explain, NamesThePin) {
+  EnvironmentGuard pin("HCONV_VARIANT", "conv2d_direct_f32_oc8x8_cpu_baseline");
+  EXPECT_THAT(explained(small_problem(), HCONV_TEXT), HasSubstr("chosen by    pinned by HCONV_VARIANT\n"));
+}
+
+TEST(List, HoldsEveryVariantWithItsResources) {
+  size_t size = 0;
+  hconv_list(HCONV_JSON, nullptr, &size);
+  std::string content(size, '\0');
+  ASSERT_EQ(hconv_list(HCONV_JSON, content.data(), &size), HCONV_OK);
+  const json j = json::parse(content.c_str());
+  ASSERT_EQ(j.size(), 19u);
+  EXPECT_EQ(j[0]["name"], "pack_b32_cuda");
+  EXPECT_EQ(j[4]["name"], "conv2d_direct_f32_oc32x64_cuda");
+  EXPECT_EQ(j[4]["parameters"]["stages"], 3);
+  ASSERT_EQ(j[4]["resources"].size(), 1u);
+  EXPECT_EQ(j[4]["resources"][0]["registers"], 96);
+  EXPECT_EQ(j[4]["resources"][0]["arch"], "sm_90a");
+  EXPECT_EQ(j[4]["resources"][0]["shared_bytes"], 24576);
+  EXPECT_EQ(j[5]["resources"].size(), 0u);
+
+  size = 0;
+  hconv_list(HCONV_TEXT, nullptr, &size);
+  content.assign(size, '\0');
+  ASSERT_EQ(hconv_list(HCONV_TEXT, content.data(), &size), HCONV_OK);
+  EXPECT_THAT(content, HasSubstr("fake_kernel on sm_90a: 96 registers, 0 bytes spilled, 24576 bytes of shared memory, "
+                                 "128 threads\n"));
+}
+
+} // namespace
