@@ -26,6 +26,7 @@ struct DirectConv2DInputs {
   Halide::Func w;           // packed weights w(oc, kw, kh, ic), zero beyond OC and IC
   bool whole_chunks = false; // KW is a multiple of the schedule's chunk of taps
   Halide::Expr kw, kh;      // KW, KH, in taps
+  Halide::Expr packed_oc;   // extent of w's oc
   Halide::Expr packed_ic;   // extent of w's ic, a multiple of the schedule's ic tile
   Halide::Func bias;        // bias(oc), of the element type
   Halide::Expr bias_extent; // OC, or 1 when there is no bias

@@ -47,6 +47,7 @@ public:
     in.whole_chunks = kw > 0;
     in.kw = kw > 0 ? w.dim(1).extent() / int(kw) * int(kw) : w.dim(1).extent();
     in.kh = w.dim(2).extent();
+    in.packed_oc = w.dim(0).extent();
     in.packed_ic = w.dim(3).extent() / ic * ic;
     in.bias = bias;
     in.bias_extent = bias.dim(0).extent();
@@ -60,12 +61,16 @@ public:
     w.dim(2).set_stride(w.dim(0).extent() * in.kw);
     w.dim(3).set_stride(w.dim(0).extent() * in.kw * in.kh).set_extent(in.packed_ic);
 
-    hconv::DirectConv2D conv = hconv::direct_conv2d(in, element);
+    const bool gpu = get_target().has_gpu_feature();
+    hconv::DirectConv2D conv =
+        hconv::direct_conv2d(in, element, gpu ? hconv::Staging::element : hconv::Staging::float32);
     y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
-    if (get_target().has_gpu_feature()) {
+    if (gpu) {
       hconv::schedule_direct_cuda(conv, y, tiles(), element);
     } else {
-      hconv::schedule_direct_cpu(conv, y, tiles(), get_target().natural_vector_size<float>());
+      hconv::DirectCpuExtents extents{y.dim(0).extent(), y.dim(1).extent(), y.dim(2).extent(), y.dim(3).extent(),
+                                      in.packed_ic,      in.kh,             in.kw};
+      hconv::schedule_direct_cpu(conv, y, tiles(), extents, get_target().natural_vector_size<float>());
     }
   }
 

@@ -6,8 +6,12 @@
 
 namespace hconv {
 
-/** Places the direct convolution on a CPU: parallel over batch x OH tiles, vectorised over OC, thread_oc x thread_ow
- * sums held in registers while the sum runs. `lanes` is the number of float32 in a vector register. */
-void schedule_direct_cpu(DirectConv2D &conv, Halide::Func y, const DirectTiles &tiles, int lanes);
+/** Extents that the CPU schedule sizes its tasks from, all known at run time only. */
+struct DirectCpuExtents {
+  Halide::Expr ow, oh, oc, b, packed_ic, kh, kw;
+};
+
+void schedule_direct_cpu(DirectConv2D &conv, Halide::Func y, const DirectTiles &tiles, const DirectCpuExtents &extents,
+                         int lanes);
 
 } // namespace hconv
