@@ -1,5 +1,7 @@
 #include "cuda_expression.h"
 
+#include <cmath>
+
 using namespace Halide;
 using namespace Halide::Internal;
 
@@ -24,6 +26,10 @@ enum Precedence {
   kAtom
 };
 
+bool is_sixteen_bit_float(Type type) {
+  return type.is_float() && type.bits() == 16;
+}
+
 } // namespace
 
 std::string CudaExpression::text(const Expr &e, int precedence) {
@@ -37,15 +43,43 @@ void CudaExpression::set(const std::string &text, int precedence) {
 }
 
 void CudaExpression::require_arithmetic(const Expr &e) const {
-  _halide_user_assert(!(e.type().is_float() && e.type().bits() == 16))
+  _halide_user_assert(!is_sixteen_bit_float(e.type()))
       << "Arithmetic in " << e.type() << " in " << e << ": cast to float first, as the CUDA back end stores 16-bit "
       << "floats only";
 }
 
-void CudaExpression::binary(const Expr &a, const char *op, const Expr &b, int precedence) {
+void CudaExpression::set_integer(Type type, const std::string &text, int precedence) {
+  const bool promoted = type.is_scalar() && (type.is_int() || type.is_uint()) && type.bits() < 32;
+  if (promoted)
+    set(cuda_type(type) + "(" + text + ")", kAtom);
+  else
+    set(text, precedence);
+}
+
+void CudaExpression::binary(Type type, const Expr &a, const char *op, const Expr &b, int precedence) {
   require_arithmetic(a);
   const std::string left = text(a, precedence), right = text(b, precedence + 1);
-  set(left + " " + op + " " + right, precedence);
+  const std::string all = left + " " + op + " " + right;
+  if (precedence <= kAnd || precedence == kEqual || precedence == kLess)
+    set(all, precedence);
+  else
+    set_integer(type, all, precedence);
+}
+
+void CudaExpression::arithmetic(const Expr &e, const Expr &a, const char *op, const Expr &b, int precedence) {
+  _halide_user_assert(!e.type().is_bool()) << "Arithmetic with truth values in " << e << " has no CUDA spelling here";
+  binary(e.type(), a, op, b, precedence);
+}
+
+void CudaExpression::shift(const Call *op, const char *direction, const char *either_way) {
+  const Expr &count = op->args[1];
+  const ConstantInterval range = constant_integer_bounds(count, bounds, nullptr);
+  if (count.type().is_uint() || (range.min_defined && range.min >= 0))
+    return binary(op->type, op->args[0], direction, count, kShift);
+  // Halide shifts the other way by a negative count.
+  _halide_user_assert(op->type.is_scalar())
+      << "Vector shift by a count of either sign in " << Expr(op) << " has no CUDA spelling here";
+  function(either_way, op->args);
 }
 
 void CudaExpression::function(const std::string &name, const std::vector<Expr> &args) {
@@ -56,9 +90,15 @@ void CudaExpression::function(const std::string &name, const std::vector<Expr> &
 }
 
 void CudaExpression::visit(const IntImm *op) {
-  if (op->type.bits() == 64)
-    return set("int64_t(" + std::to_string(op->value) + "ll)", kAtom);
-  set(std::to_string(op->value), op->value < 0 ? kUnary : kAtom);
+  const int bits = op->type.bits();
+  // C++ has no negative literals, so the least number cannot be written as one.
+  const bool least = bits >= 32 && op->value == -(int64_t(1) << (bits - 2)) * 2;
+  const std::string digits = std::to_string(least ? op->value + 1 : op->value);
+  if (bits == 64)
+    return set("int64_t(" + digits + (least ? "ll - 1)" : "ll)"), kAtom);
+  if (least)
+    return set("(" + digits + " - 1)", kAtom);
+  set_integer(op->type, digits, op->value < 0 ? kUnary : kAtom);
 }
 
 void CudaExpression::visit(const UIntImm *op) {
@@ -72,7 +112,7 @@ void CudaExpression::visit(const UIntImm *op) {
 }
 
 void CudaExpression::visit(const FloatImm *op) {
-  const bool negative = op->value < 0 && op->type.bits() >= 32;
+  const bool negative = std::signbit(op->value) && std::isfinite(op->value) && op->type.bits() >= 32;
   set(cuda_float(op->value, op->type), negative ? kUnary : kAtom);
 }
 
@@ -81,8 +121,20 @@ void CudaExpression::visit(const StringImm *op) {
 }
 
 void CudaExpression::visit(const Cast *op) {
-  const std::string value = text(op->value);
-  set(cuda_type(op->type) + (op->type.lanes() > 1 ? "::convert(" : "(") + value + ")", kAtom);
+  const Type from = op->value.type(), to = op->type;
+  if (from == to)
+    return op->value.accept(this);
+  _halide_user_assert(!(from.element_of() == Float(64) && is_sixteen_bit_float(to)))
+      << "Cast from " << from << " to " << to << " in " << Expr(op)
+      << " has no CUDA spelling here: it would round twice";
+  _halide_user_assert(!to.is_bool()) << "Cast from " << from << " to a truth value in " << Expr(op)
+                                     << " has no CUDA spelling here: Halide's back ends differ, compare with 0";
+  const char *convert = to.lanes() > 1 ? "::convert(" : "(";
+  std::string value = text(op->value);
+  // The 16-bit floats convert to float and nothing else.
+  if (is_sixteen_bit_float(from) && to.element_of() != Float(32))
+    value = cuda_type(Float(32, to.lanes())) + convert + value + ")";
+  set(cuda_type(to) + convert + value + ")", kAtom);
 }
 
 void CudaExpression::visit(const Reinterpret *op) {
@@ -90,36 +142,39 @@ void CudaExpression::visit(const Reinterpret *op) {
 }
 
 void CudaExpression::visit(const Variable *op) {
-  if (inlined.contains(op->name))
-    return inlined.get(op->name).accept(this);
+  if (inlined.contains(op->name)) {
+    const Inlined &value = inlined.get(op->name);
+    return set(value.text, value.precedence);
+  }
   set(names.of(op->name), kAtom);
 }
 
 void CudaExpression::visit(const Add *op) {
-  binary(op->a, "+", op->b, kSum);
+  arithmetic(op, op->a, "+", op->b, kSum);
 }
 void CudaExpression::visit(const Sub *op) {
-  binary(op->a, "-", op->b, kSum);
+  arithmetic(op, op->a, "-", op->b, kSum);
 }
 void CudaExpression::visit(const Mul *op) {
-  binary(op->a, "*", op->b, kProduct);
+  arithmetic(op, op->a, "*", op->b, kProduct);
 }
 
 void CudaExpression::divide(const Expr &e, const Expr &a, const Expr &b, bool modulo) {
   if (e.type().is_float()) {
     _halide_user_assert(!modulo) << "Modulo of floats in " << e << " has no CUDA spelling here";
-    return binary(a, "/", b, kProduct);
+    return binary(e.type(), a, "/", b, kProduct);
   }
+  _halide_user_assert(!e.type().is_bool()) << "Arithmetic with truth values in " << e << " has no CUDA spelling here";
   _halide_user_assert(e.type().is_scalar()) << "Vector division in " << e << " has no CUDA spelling here";
   if (const auto power = is_const_power_of_two_integer(b)) {
     const int bits = *power;
     // Shifts and masks round down, as Halide does, also for negative numbers.
     if (modulo) {
       const std::string left = text(a, kBitAnd);
-      return set(left + " & " + std::to_string((int64_t(1) << bits) - 1), kBitAnd);
+      return set_integer(e.type(), left + " & " + std::to_string((uint64_t(1) << bits) - 1), kBitAnd);
     }
     const std::string left = text(a, kShift);
-    return set(left + " >> " + std::to_string(bits), kShift);
+    return set_integer(e.type(), left + " >> " + std::to_string(bits), kShift);
   }
   const ConstantInterval numerator = constant_integer_bounds(a, bounds, nullptr);
   const auto divisor = as_const_int(b);
@@ -147,25 +202,25 @@ void CudaExpression::visit(const Max *op) {
 }
 
 void CudaExpression::visit(const EQ *op) {
-  binary(op->a, "==", op->b, kEqual);
+  binary(op->type, op->a, "==", op->b, kEqual);
 }
 void CudaExpression::visit(const NE *op) {
-  binary(op->a, "!=", op->b, kEqual);
+  binary(op->type, op->a, "!=", op->b, kEqual);
 }
 void CudaExpression::visit(const LT *op) {
-  binary(op->a, "<", op->b, kLess);
+  binary(op->type, op->a, "<", op->b, kLess);
 }
 void CudaExpression::visit(const LE *op) {
-  binary(op->a, "<=", op->b, kLess);
+  binary(op->type, op->a, "<=", op->b, kLess);
 }
 void CudaExpression::visit(const GT *op) {
-  binary(op->a, ">", op->b, kLess);
+  binary(op->type, op->a, ">", op->b, kLess);
 }
 void CudaExpression::visit(const GE *op) {
-  binary(op->a, ">=", op->b, kLess);
+  binary(op->type, op->a, ">=", op->b, kLess);
 }
 void CudaExpression::visit(const And *op) {
-  binary(op->a, "&&", op->b, kAnd);
+  binary(op->type, op->a, "&&", op->b, kAnd);
 }
 
 void CudaExpression::visit(const Or *op) {
@@ -204,9 +259,13 @@ void CudaExpression::visit(const Load *op) {
 }
 
 void CudaExpression::visit(const Ramp *op) {
+  _halide_user_assert(op->base.type().is_scalar()) << "Ramp of vectors " << Expr(op) << " has no CUDA spelling here";
+  require_arithmetic(op->base);
   function(cuda_type(op->type) + "::ramp", {op->base, op->stride});
 }
 void CudaExpression::visit(const Broadcast *op) {
+  _halide_user_assert(op->value.type().is_scalar())
+      << "Broadcast of a vector " << Expr(op) << " has no CUDA spelling here";
   function(cuda_type(op->type) + "::broadcast", {op->value});
 }
 
@@ -222,15 +281,18 @@ void CudaExpression::visit(const Call *op) {
   } else if (op->is_intrinsic(Call::if_then_else) && op->args.size() == 3) {
     Select::make(op->args[0], op->args[1], op->args[2]).accept(this);
   } else if (op->is_intrinsic(Call::shift_left)) {
-    binary(op->args[0], "<<", op->args[1], kShift);
+    shift(op, "<<", "hconv::shift_left");
   } else if (op->is_intrinsic(Call::shift_right)) {
-    binary(op->args[0], ">>", op->args[1], kShift);
+    shift(op, ">>", "hconv::shift_right");
   } else if (op->is_intrinsic(Call::bitwise_and)) {
-    binary(op->args[0], "&", op->args[1], kBitAnd);
+    binary(op->type, op->args[0], "&", op->args[1], kBitAnd);
   } else if (op->is_intrinsic(Call::bitwise_or)) {
-    binary(op->args[0], "|", op->args[1], kBitOr);
+    binary(op->type, op->args[0], "|", op->args[1], kBitOr);
+  } else if (op->is_intrinsic(Call::bitwise_not) && op->type.is_scalar() && !op->type.is_bool()) {
+    const std::string value = text(op->args[0], kUnary);
+    set_integer(op->type, "~" + value, kUnary);
   } else if (op->is_intrinsic(Call::bitwise_xor)) {
-    binary(op->args[0], "^", op->args[1], kBitXor);
+    binary(op->type, op->args[0], "^", op->args[1], kBitXor);
   } else if (op->is_intrinsic(Call::gpu_thread_barrier)) {
     set("__syncthreads()", kAtom);
   } else if (op->name.compare(0, prelude.size(), prelude) == 0) {
@@ -243,7 +305,12 @@ void CudaExpression::visit(const Call *op) {
 }
 
 void CudaExpression::visit(const Let *op) {
-  ScopedBinding<Expr> bind(inlined, op->name, op->value);
+  // As text, so that the value keeps meaning what it means here, whatever the body binds.
+  const std::string value = text(op->value);
+  ScopedBinding<Inlined> bind(inlined, op->name, {value, result_precedence});
+  const bool is_integer = op->value.type().is_scalar() && op->value.type().is_int();
+  ScopedBinding<ConstantInterval> range(
+      bounds, op->name, is_integer ? constant_integer_bounds(op->value, bounds, nullptr) : ConstantInterval());
   op->body.accept(this);
 }
 

@@ -15,7 +15,6 @@ public:
 
   CudaNames names;
   Halide::Internal::Scope<Halide::Internal::ConstantInterval> bounds;
-  Halide::Internal::Scope<Halide::Expr> inlined; // Let values, printed in place
 
   /** &array[index], or array + index. */
   std::string address(const std::string &array, const Halide::Expr &index);
@@ -55,11 +54,21 @@ protected:
   void visit(const Halide::Internal::VectorReduce *op) override;
 
 private:
+  struct Inlined {
+    std::string text;
+    int precedence;
+  };
+  Halide::Internal::Scope<Inlined> inlined; // Let values, printed in place
   std::string result;
   int result_precedence = 0;
 
   void set(const std::string &text, int precedence);
-  void binary(const Halide::Expr &a, const char *op, const Halide::Expr &b, int precedence);
+  /** C++ computes integers of less than 32 bits in int: converted back, so that they wrap and every text has exactly
+   * the C++ type of its expression. */
+  void set_integer(Halide::Type type, const std::string &text, int precedence);
+  void binary(Halide::Type type, const Halide::Expr &a, const char *op, const Halide::Expr &b, int precedence);
+  void arithmetic(const Halide::Expr &e, const Halide::Expr &a, const char *op, const Halide::Expr &b, int precedence);
+  void shift(const Halide::Internal::Call *op, const char *direction, const char *either_way);
   void function(const std::string &name, const std::vector<Halide::Expr> &args);
   void divide(const Halide::Expr &e, const Halide::Expr &a, const Halide::Expr &b, bool modulo);
   void require_arithmetic(const Halide::Expr &e) const;

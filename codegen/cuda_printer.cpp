@@ -45,6 +45,7 @@ private:
   const std::set<std::string> unrolled;
   std::ostringstream out;
   int indent = 0;
+  CudaNames comments;                        // names in comments take none from the code
   std::vector<std::set<std::string>> scopes; // C++ names declared in each open brace
 
   using CudaExpression::visit;
@@ -98,7 +99,7 @@ private:
   }
 
   void visit(const ProducerConsumer *op) override {
-    const std::string what = names.of(op->name + ".comment", op->name);
+    const std::string what = comments.of(op->name);
     line((op->is_producer ? "// produce " : "// consume ") + what);
     op->body.accept(this);
   }

@@ -11,6 +11,8 @@ using namespace Halide;
 namespace hconv {
 
 std::string cuda_type(Type type) {
+  _halide_user_assert((type.lanes() & (type.lanes() - 1)) == 0)
+      << "A vector of " << type.lanes() << " lanes has no CUDA spelling, expected a power of two";
   if (type.lanes() > 1)
     return "hconv::vec<" + cuda_type(type.element_of()) + ", " + std::to_string(type.lanes()) + ">";
   if (type.is_bool())
@@ -31,7 +33,7 @@ std::string cuda_type(Type type) {
 
 std::string cuda_float(double value, Type type) {
   std::ostringstream text;
-  if (type == Float(64)) {
+  if (type == Float(64) && std::isfinite(value)) {
     text.precision(17);
     text << std::showpoint << value;
     return text.str();
@@ -94,9 +96,27 @@ std::string short_name(std::string name) {
 }
 
 // What a short name must not hide.
-const char *const kReserved[] = {"int",    "float",  "bool",     "char",     "double",    "for",
-                                 "if",     "else",   "auto",     "const",    "threadIdx", "blockIdx",
-                                 "shared", "select", "register", "unsigned", "min",       "max"};
+const char *const kReserved[] = {"alignas",      "alignof",    "and",          "and_eq",      "asm",
+                                 "auto",         "bitand",     "bitor",        "bool",        "break",
+                                 "case",         "catch",      "char",         "char16_t",    "char32_t",
+                                 "class",        "compl",      "const",        "constexpr",   "continue",
+                                 "decltype",     "default",    "delete",       "do",          "double",
+                                 "else",         "enum",       "explicit",     "export",      "extern",
+                                 "false",        "float",      "for",          "friend",      "goto",
+                                 "if",           "inline",     "int",          "long",        "mutable",
+                                 "namespace",    "new",        "noexcept",     "not",         "not_eq",
+                                 "nullptr",      "operator",   "or",           "or_eq",       "private",
+                                 "protected",    "public",     "register",     "return",      "short",
+                                 "signed",       "sizeof",     "static",       "struct",      "switch",
+                                 "template",     "this",       "throw",        "true",        "try",
+                                 "typedef",      "typeid",     "typename",     "union",       "unsigned",
+                                 "using",        "virtual",    "void",         "volatile",    "wchar_t",
+                                 "while",        "xor",        "xor_eq",       "int8_t",      "int16_t",
+                                 "int32_t",      "int64_t",    "uint8_t",      "uint16_t",    "uint32_t",
+                                 "uint64_t",     "threadIdx",  "blockIdx",     "blockDim",    "gridDim",
+                                 "warpSize",     "shared",     "hconv",        "NULL",        "static_assert",
+                                 "thread_local", "const_cast", "dynamic_cast", "static_cast", "reinterpret_cast",
+                                 "select",       "min",        "max"};
 
 } // namespace
 

@@ -34,7 +34,7 @@ private:
 };
 
 LinearIndex opaque(const Expr &e, const Scope<Expr> &lets) {
-  const Expr factor = simplify(Expand(lets).mutate(e));
+  const Expr factor = simplify(substitute_in_all_lets(Expand(lets).mutate(e)));
   LinearIndex result;
   if (const auto constant = as_const_int(factor)) {
     result.constant = *constant;
@@ -70,7 +70,8 @@ LinearIndex linear_index(const Expr &e, const Scope<Expr> &lets) {
       return opaque(e, lets);
     }
   } else if (const Call *shift = Call::as_intrinsic(e, {Call::shift_left})) {
-    const auto bits = as_const_int(shift->args[1]);
+    const Expr &count = shift->args[1];
+    const auto bits = count.type().is_uint() ? as_const_int(simplify(cast<int>(count))) : as_const_int(count);
     if (!bits || *bits < 0 || *bits > 30)
       return opaque(e, lets);
     result.add(linear_index(shift->args[0], lets), int64_t(1) << *bits);

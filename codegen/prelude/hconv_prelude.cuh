@@ -55,12 +55,16 @@ template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N :
   template <typename T, int N> HCONV_DEVICE vec<Result, N> operator op(const vec<T, N> &a, const vec<T, N> &b) {       \
     vec<Result, N> v;                                                                                                  \
     for (int i = 0; i < N; i++)                                                                                        \
-      v.lane[i] = a.lane[i] op b.lane[i];                                                                              \
+      v.lane[i] = Result(a.lane[i] op b.lane[i]);                                                                      \
     return v;                                                                                                          \
   }
 HCONV_VECTOR_OPERATOR(+, T)
 HCONV_VECTOR_OPERATOR(-, T)
 HCONV_VECTOR_OPERATOR(*, T)
+HCONV_VECTOR_OPERATOR(/, T)
+HCONV_VECTOR_OPERATOR(&, T)
+HCONV_VECTOR_OPERATOR(|, T)
+HCONV_VECTOR_OPERATOR(^, T)
 HCONV_VECTOR_OPERATOR(<, bool)
 HCONV_VECTOR_OPERATOR(<=, bool)
 HCONV_VECTOR_OPERATOR(>, bool)
@@ -70,6 +74,20 @@ HCONV_VECTOR_OPERATOR(!=, bool)
 HCONV_VECTOR_OPERATOR(&&, bool)
 HCONV_VECTOR_OPERATOR(||, bool)
 #undef HCONV_VECTOR_OPERATOR
+
+/** Shifts by counts that are not negative. */
+template <typename T, typename C, int N> HCONV_DEVICE vec<T, N> operator<<(const vec<T, N> &a, const vec<C, N> &b) {
+  vec<T, N> v;
+  for (int i = 0; i < N; i++)
+    v.lane[i] = T(a.lane[i] << b.lane[i]);
+  return v;
+}
+template <typename T, typename C, int N> HCONV_DEVICE vec<T, N> operator>>(const vec<T, N> &a, const vec<C, N> &b) {
+  vec<T, N> v;
+  for (int i = 0; i < N; i++)
+    v.lane[i] = T(a.lane[i] >> b.lane[i]);
+  return v;
+}
 
 template <typename T, int N>
 HCONV_DEVICE vec<T, N> select(const vec<bool, N> &c, const vec<T, N> &a, const vec<T, N> &b) {
@@ -108,6 +126,14 @@ template <typename T> HCONV_DEVICE T floor_mod(T a, T b) {
     return 0;
   const T r = T(a % b);
   return r < 0 ? T(b > 0 ? r + b : r - b) : r;
+}
+
+/** Halide's shifts: a negative count shifts the other way. */
+template <typename T, typename C> HCONV_DEVICE T shift_left(T a, C count) {
+  return count < 0 ? T(a >> -count) : T(a << count);
+}
+template <typename T, typename C> HCONV_DEVICE T shift_right(T a, C count) {
+  return count < 0 ? T(a << -count) : T(a >> count);
 }
 
 /** a / b and a % b of numbers that are known not to be negative: unsigned division by a constant is cheaper. */
