@@ -51,7 +51,7 @@ std::string plain_of(const Variant &v) {
   t += "\n";
   for (const KernelResources &r : kernel_resources())
     if (std::string(r.variant) == v.name)
-      t += text("    %s on %s: %d registers, %d bytes spilled, %d bytes of shared memory, %d threads\n", r.kernel,
+      t += text("    %s on sm_%s: %d registers, %d bytes spilled, %d bytes of shared memory, %d threads\n", r.kernel,
                 r.arch, r.registers, r.spill_store_bytes + r.spill_load_bytes, r.shared_bytes, r.threads);
   return t;
 }

@@ -1,32 +1,11 @@
 // The launch path: what it asks of the driver, what it allocates, and what it says when the driver fails.
 #include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
 
+#include "counted_allocations.h"
 #include "cuda_fixture.h"
 #include "environment_guard.h"
 #include "runtime/plan.h"
-
-namespace {
-
-std::atomic<int64_t> allocations{0};
-
-} // namespace
-
-// Every allocation of this program, those of the library included.
-void *operator new(size_t bytes) {
-  ++allocations;
-  if (void *memory = std::malloc(bytes ? bytes : 1))
-    return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void *memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void *memory, size_t) noexcept {
-  std::free(memory);
-}
 
 namespace {
 

@@ -98,7 +98,7 @@ TEST(List, HoldsEveryVariantWithItsResources) {
   EXPECT_EQ(j[4]["parameters"]["stages"], 3);
   ASSERT_EQ(j[4]["resources"].size(), 1u);
   EXPECT_EQ(j[4]["resources"][0]["registers"], 96);
-  EXPECT_EQ(j[4]["resources"][0]["arch"], "sm_90a");
+  EXPECT_EQ(j[4]["resources"][0]["arch"], "90a");
   EXPECT_EQ(j[4]["resources"][0]["shared_bytes"], 24576);
   EXPECT_EQ(j[5]["resources"].size(), 0u);
 

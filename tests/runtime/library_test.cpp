@@ -1,0 +1,105 @@
+// The finished library's own table: which compiled variant serves which shape, without a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "runtime/dispatch.h"
+#include "tensor.h"
+
+namespace {
+
+using namespace hconv_test;
+using namespace hconv::runtime;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::StartsWith;
+
+struct Row {
+  const char *shape;
+  hconv_problem problem;
+  const char *begins, *ends;
+};
+
+hconv_problem problem(DLDataType dtype, DLDevice device, int64_t batch, int64_t channels, int64_t size,
+                      int64_t kernel) {
+  hconv_problem p{};
+  p.dtype = dtype;
+  p.device = device;
+  p.batch = batch;
+  p.in_channels = p.out_channels = channels;
+  p.height = p.width = size;
+  p.kernel_height = p.kernel_width = kernel;
+  return p;
+}
+
+// The tile decides; the rest of a name (threads, stages) is the schedule's business.
+const Row rows[] = {
+    {"B4 C64 128x128 K8", problem(float32, cuda0, 4, 64, 128, 8), "conv2d_direct_f32_oc64x128_", "_cuda"},
+    {"B1 C128 256x256 K32", problem(float32, cuda0, 1, 128, 256, 32), "conv2d_direct_f32_oc64x128_", "_cuda"},
+    {"B32 C64 58x58 K3", problem(float32, cuda0, 32, 64, 58, 3), "conv2d_direct_f32_oc64x64_", "_cuda"},
+    {"B32 C512 9x9 K3", problem(float32, cuda0, 32, 512, 9, 3), "conv2d_direct_f32_oc64x32_", "_cuda"},
+    {"B1 C16 32x32 K4", problem(float32, cuda0, 1, 16, 32, 4), "conv2d_direct_f32_oc32x64_", "_cuda"},
+    {"B2 C32 256x256 K5", problem(float32, cuda0, 2, 32, 256, 5), "conv2d_direct_f32_oc32x128_", "_cuda"},
+    {"bf16", problem(bfloat16, cuda0, 4, 64, 128, 8), "conv2d_direct_bf16_oc64x128_", "_cuda"},
+    {"f16", problem(float16, cuda0, 32, 64, 58, 3), "conv2d_direct_f16_oc64x64_", "_cuda"},
+};
+
+TEST(LibraryDispatch, ByShapeOnCuda) {
+  for (const Row &row : rows) {
+    Choice choice;
+    ASSERT_EQ(choose(row.problem, {}, {}, &choice), HCONV_OK) << row.shape << ": " << hconv_last_error();
+    EXPECT_THAT(choice.variant->name, AllOf(StartsWith(row.begins), EndsWith(row.ends))) << row.shape;
+    EXPECT_THAT(choice.pack->name, EndsWith("_cuda")) << row.shape;
+  }
+}
+
+TEST(LibraryDispatch, ByProcessorOnTheCpu) {
+  Machine machine;
+  for (const char *ends : {"_cpu_baseline", "_cpu_avx2", "_cpu_avx512"}) {
+    machine.avx2 = std::strcmp(ends, "_cpu_baseline") != 0;
+    machine.avx512 = std::strcmp(ends, "_cpu_avx512") == 0;
+    for (DLDataType dtype : {float32, bfloat16, float16}) {
+      Choice choice;
+      ASSERT_EQ(choose(problem(dtype, cpu, 2, 16, 32, 3), machine, {}, &choice), HCONV_OK) << hconv_last_error();
+      EXPECT_THAT(choice.variant->name, EndsWith(ends));
+      EXPECT_THAT(choice.pack->name, EndsWith("_cpu"));
+    }
+  }
+}
+
+TEST(LibraryDispatch, EveryRuleOfTheTableNamesACompiledVariant) {
+  for (const Rule &rule : dispatch_rules()) {
+    if (rule.target == Target::halide_ptx && rule.tile_oc == 0)
+      continue; // the stock back end is optional
+    bool found = false;
+    for (const Variant &v : variants())
+      found = found ||
+              (v.target == rule.target && v.algorithm == Algorithm::direct &&
+               (rule.tile_oc == 0 || rule.tile_oc == v.tile_oc) && (rule.tile_ow == 0 || rule.tile_ow == v.tile_ow));
+    EXPECT_TRUE(found) << rule.because;
+  }
+}
+
+TEST(Library, EveryCudaVariantHasResources) {
+  size_t size = 0;
+  hconv_list(HCONV_JSON, nullptr, &size);
+  std::string content(size, '\0');
+  ASSERT_EQ(hconv_list(HCONV_JSON, content.data(), &size), HCONV_OK);
+  for (const auto &variant : nlohmann::json::parse(content.c_str()))
+    if (variant["target"] == "cuda") {
+      EXPECT_FALSE(variant["resources"].empty()) << variant["name"];
+      for (const auto &kernel : variant["resources"])
+        EXPECT_GT(kernel["registers"], 0) << variant["name"];
+    }
+}
+
+TEST(Library, ComputesOnTheCpu) {
+  Case c(small_problem());
+  ASSERT_EQ(hconv_conv2d(&c.x.dl, &c.w.dl, &c.bias.dl, nullptr, HCONV_MATH_FP32, &c.y.dl, nullptr), HCONV_OK)
+      << hconv_last_error();
+  EXPECT_EQ(c.found(), c.expected(true));
+}
+
+} // namespace
