@@ -50,22 +50,26 @@ extern "C" __global__ void write_shared_at(int at) {
 }
 HCONV_REGISTER_KERNEL(write_shared_at)
 
-/// A 16-byte load from a byte offset.
-extern "C" __global__ void load_vector(const unsigned char *x, int offset, float *y) {
-  struct alignas(16) Vector {
-    float v[4];
-  };
-  const Vector value = *reinterpret_cast<const Vector *>(x + offset);
-  for (int i = 0; i < 4; ++i)
-    y[i] = value.v[i];
+namespace {
+template <typename T> HCONV_DEVICE T load_as(const unsigned char *address) {
+  return *reinterpret_cast<const T *>(address);
+}
+} // namespace
+
+/// Loads of 16 and of 4 bytes from a byte offset, through a helper as the prelude makes them.
+extern "C" __global__ void load_vector(const unsigned char *x, int offset, unsigned *y) {
+  const uint4 value = load_as<uint4>(x + offset);
+  y[0] = value.x;
+  y[1] = value.y;
+  y[2] = value.z;
+  y[3] = value.w;
 }
 HCONV_REGISTER_KERNEL(load_vector)
 
-/// A scalar load from a byte offset.
-extern "C" __global__ void load_scalar(const unsigned char *x, int offset, float *y) {
-  *y = *reinterpret_cast<const float *>(x + offset);
+extern "C" __global__ void load_word(const unsigned char *x, int offset, unsigned *y) {
+  *y = load_as<unsigned>(x + offset);
 }
-HCONV_REGISTER_KERNEL(load_scalar)
+HCONV_REGISTER_KERNEL(load_word)
 
 extern "C" __global__ void divide(int numerator, int denominator, int *y) {
   *y = numerator / denominator;
@@ -73,7 +77,7 @@ extern "C" __global__ void divide(int numerator, int denominator, int *y) {
 HCONV_REGISTER_KERNEL(divide)
 
 namespace {
-HCONV_DEVICE int fill_stack(volatile char *above, int depth) {
+__device__ __attribute__((noinline)) int fill_stack(volatile char *above, int depth) {
   volatile char frame[4096];
   frame[0] = above ? above[0] : 1;
   return depth == 0 ? frame[0] : fill_stack(frame, depth - 1) + frame[0];

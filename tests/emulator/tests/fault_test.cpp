@@ -120,13 +120,14 @@ TEST_F(Faults, SharedMemoryOutOfBounds) {
 }
 
 TEST_F(Faults, MisalignedLoads) {
-  const DeviceArray<unsigned char> x(64);
-  const DeviceArray<float> y(4);
+  const DeviceArray<unsigned char> x(std::vector<unsigned char>(64, 1));
+  const DeviceArray<unsigned> y(4);
   EXPECT_EQ(launch("load_vector", kOneThread, x.pointer(), 16, y.pointer()), CUDA_SUCCESS);
+  EXPECT_EQ(y.values(), std::vector<unsigned>(4, 0x01010101));
   expect_failure(CUDA_ERROR_MISALIGNED_ADDRESS, HasSubstr("kernel load_vector, block (0,0,0), thread (0,0,0)"),
                  "load_vector", kOneThread, x.pointer(), 4, y.pointer());
-  EXPECT_EQ(launch("load_scalar", kOneThread, x.pointer(), 4, y.pointer()), CUDA_SUCCESS);
-  expect_failure(CUDA_ERROR_MISALIGNED_ADDRESS, HasSubstr("misaligned"), "load_scalar", kOneThread, x.pointer(), 2,
+  EXPECT_EQ(launch("load_word", kOneThread, x.pointer(), 4, y.pointer()), CUDA_SUCCESS);
+  expect_failure(CUDA_ERROR_MISALIGNED_ADDRESS, HasSubstr("misaligned"), "load_word", kOneThread, x.pointer(), 2,
                  y.pointer());
 }
 
