@@ -25,6 +25,12 @@ private:
     IRVisitor::visit(op);
   }
 
+  void visit(const Let *op) override {
+    op->value.accept(this);
+    ScopedBinding<Expr> bind(lets, op->name, op->value);
+    op->body.accept(this);
+  }
+
   void visit(const LetStmt *op) override {
     op->value.accept(this);
     ScopedBinding<Expr> bind(lets, op->name, op->value);
@@ -52,11 +58,15 @@ private:
 
 class ConstantLoops : public IRMutator {
 public:
-  explicit ConstantLoops(const std::set<std::string> &loops) : loops(loops) {}
+  ConstantLoops(const CudaKernel &kernel, const std::set<std::string> &loops) : loops(loops) {
+    for (int axis = 0; axis < 3; axis++)
+      ranges.push(kThreadIndex[axis], Interval(0, kernel.block[axis] - 1));
+  }
 
 private:
   static constexpr int64_t kLongestCopy = 32;
   const std::set<std::string> &loops;
+  Scope<Interval> ranges; // of the thread indices
   std::vector<std::pair<std::string, Expr>> lets;
   std::set<std::string> shared;
   bool staging = false;
@@ -105,7 +115,7 @@ private:
     Expr full = extent;
     for (auto let = lets.rbegin(); let != lets.rend(); ++let)
       full = substitute(let->first, let->second, full);
-    const Expr bound = find_constant_bound(simplify(full), Direction::Upper);
+    const Expr bound = find_constant_bound(simplify(full), Direction::Upper, ranges);
     const auto limit = bound.defined() ? as_const_int(bound) : std::nullopt;
     _halide_user_assert(limit || !required) << "Loop " << op->name << " indexes a register array and has the extent "
                                             << full << ", expected one with a constant bound";
@@ -141,6 +151,9 @@ std::set<std::string> register_loops(const Stmt &body) {
   return find.loops;
 }
 
-Stmt constant_loops(const Stmt &body) { return ConstantLoops(register_loops(body)).mutate(body); }
+Stmt constant_loops(const CudaKernel &kernel) {
+  const std::set<std::string> loops = register_loops(kernel.body);
+  return ConstantLoops(kernel, loops).mutate(kernel.body);
+}
 
 } // namespace hconv

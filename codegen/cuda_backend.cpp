@@ -5,6 +5,7 @@
 #include "kernel_launch.h"
 #include "nvcc.h"
 #include "private_registers.h"
+#include "prove_assertions.h"
 #include "vector_access.h"
 #include <fstream>
 
@@ -18,7 +19,8 @@ namespace {
 /** The passes over one kernel, in order. */
 void run_passes(CudaKernel &kernel, const PipelineRequest &request) {
   kernel.body = lower_intrinsics(kernel.body);
-  kernel.body = constant_loops(kernel.body);
+  kernel.body = prove_assertions(kernel.body);
+  kernel.body = constant_loops(kernel);
   kernel.body = private_registers(kernel.body);
   kernel.body = vector_access(kernel.body);
   kernel.body = pipeline(kernel.body, request);

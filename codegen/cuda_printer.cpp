@@ -1,7 +1,7 @@
 #include "cuda_printer.h"
 
-#include "cuda_expression.h"
 #include "constant_loops.h"
+#include "cuda_expression.h"
 #include <sstream>
 
 using namespace Halide;
@@ -61,15 +61,41 @@ private:
     return identifier;
   }
 
-  /** Prints a body in braces after a head such as "if (...)". */
-  void braces(const std::string &head, const Stmt &body) {
+  /** Prints what declares a name. The IR may bind one name several times, side by side or inside each other: then C++
+   * wants braces around. */
+  template <typename Print> void declaring(const std::string &name, const Print &print) {
+    const std::string identifier = names.of(name);
+    bool taken = false;
+    for (const auto &scope : scopes)
+      taken |= scope.count(identifier) > 0;
+    if (taken)
+      in_braces("", print);
+    else
+      print();
+  }
+
+  /** A body in which `name`, that means something else in `value`, is called otherwise: C++ would read the new one. */
+  template <typename Node> bool renamed(const Node *op, const Expr &value, Node &copy) {
+    if (!expr_uses_var(value, op->name))
+      return false;
+    copy.name = unique_name(op->name + ".inner");
+    copy.body = substitute(op->name, Variable::make(value.type(), copy.name), op->body);
+    return true;
+  }
+
+  /** Prints in braces after a head such as "if (...)". */
+  template <typename Print> void in_braces(const std::string &head, const Print &print) {
     line(head.empty() ? "{" : head + " {");
     indent++;
     open_scope();
-    body.accept(this);
+    print();
     close_scope();
     indent--;
     line("}");
+  }
+
+  void braces(const std::string &head, const Stmt &body) {
+    in_braces(head, [&] { body.accept(this); });
   }
 
   void print_index(const std::string &index, const std::string &label, const std::string &kind, int axis, int extent) {
@@ -83,8 +109,12 @@ private:
 
   void visit(const LetStmt *op) override {
     const std::string value = text(op->value);
-    // The IR may bind one name twice side by side; C++ wants a scope for that.
-    if (scopes.back().count(names.of(op->name)))
+    if (expr_uses_var(op->value, op->name)) { // let x = x + 1: C++ would read the new x
+      const std::string fresh = op->name + "." + std::to_string(++renamed);
+      const Expr variable = Variable::make(op->value.type(), fresh);
+      return LetStmt::make(fresh, op->value, substitute(op->name, variable, op->body)).accept(this);
+    }
+    if (is_visible(op->name))
       return braces("", op);
     const std::string name = declare(op->name);
     if (const Call *place = op->value.as<Call>(); place && place->name == kAddressOf)

@@ -14,7 +14,9 @@ Stmt call_statement(const std::string &name, const std::vector<Expr> &args) {
   return Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
 }
 
-Stmt barrier() { return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {0}, Call::Intrinsic)); }
+Stmt barrier() {
+  return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {0}, Call::Intrinsic));
+}
 
 Expr element(const std::string &array, int index) {
   return Load::make(Int(32), array, index, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
@@ -158,12 +160,12 @@ private:
 
 /** The loop nest to pipeline, taken apart. */
 struct Nest {
-  std::vector<const For *> loops; // outermost first
-  std::vector<std::pair<std::string, Expr>> lets; // between and inside them, in order
-  std::vector<Stmt> staging;      // producers of shared arrays
+  std::vector<const For *> loops;                         // outermost first
+  std::vector<std::pair<std::string, Expr>> lets;         // between and inside them, in order
+  std::vector<Stmt> staging;                              // producers of shared arrays
   std::vector<std::pair<std::string, Expr>> staging_lets; // that the producers see
-  Stmt compute;                   // the rest, with its lets inside
-  std::set<std::string> staged;   // arrays that the producers write
+  Stmt compute;                                           // the rest, with its lets inside
+  std::set<std::string> staged;                           // arrays that the producers write
 };
 
 class Pipeline : public IRMutator {
@@ -327,9 +329,9 @@ private:
     Stmt commit = call_statement("hconv::cp_async_commit", {});
     Stmt first = For::make("step", 0, request.stages - 1, ForType::Serial, Partition::Never, DeviceAPI::None,
                            Block::make(IfThenElse::make(step < total, stage_next), commit));
-    Stmt body = Block::make({call_statement("hconv::cp_async_wait<" + std::to_string(request.stages - 2) + ">", {}),
-                             barrier(), IfThenElse::make(step + (request.stages - 1) < total, stage_next), commit,
-                             computed});
+    Stmt body =
+        Block::make({call_statement("hconv::cp_async_wait<" + std::to_string(request.stages - 2) + ">", {}), barrier(),
+                     IfThenElse::make(step + (request.stages - 1) < total, stage_next), commit, computed});
     Stmt main = For::make("step", 0, total, ForType::Serial, Partition::Never, DeviceAPI::None, body);
     // No copy may still be on its way, and no thread still read, when the arrays' memory is used again.
     Stmt drain = Block::make(call_statement("hconv::cp_async_wait<0>", {}), barrier());

@@ -11,15 +11,16 @@ struct PipelineRequest {
   int stages = 1;   // copies of the staged arrays; 1 leaves the loop as it is
 };
 
-/** Expects a kernel's body after vector_access, with a serial loop of the requested name whose body is: producers of shared
- * arrays (nothing else), then their consumers, with barriers between. Serial loops that hold nothing but this one are
- * taken into the pipeline, so it never drains between them.
+/** Expects a kernel's body after vector_access, with a serial loop of the requested name whose body is: producers of
+ * shared arrays (nothing else), then their consumers, with barriers between. Serial loops that hold nothing but this
+ * one are taken into the pipeline, so it never drains between them.
  *
  * Leaves one loop over all steps. Step i computes from copy i % stages of the staged arrays while the copies for step
  * i + stages - 1 are on their way; there is one barrier a step. Of the staging, these become asynchronous:
  *
  *     store_aligned(shared, load_aligned(global)) of 16 bytes           -> cp_async16
- *     shared[i] = condition ? global[j] : 0 (or no condition), 4 bytes  -> cp_async4, zero filled where the condition fails
+ *     shared[i] = condition ? global[j] : 0 (or no condition), 4 bytes  -> cp_async4, zero filled where the condition
+ * fails
  *
  * and everything else (16-bit elements, conversions) stays a plain copy into the later stage. A loop that does not have
  * the shape is a compile error that says what did not fit. */

@@ -15,18 +15,39 @@ bool is_register(const Allocate *op) {
   return op->memory_type != MemoryType::GPUShared;
 }
 
-/** One access of an array: what all accesses share, and what varies inside the thread. */
-struct Access {
-  LinearIndex fixed, varying;
+/** A loop inside the thread, in an index: it counts from 0, wherever the loop starts. */
+struct Count {
+  Expr value; // loop variable - loop's start
+  int64_t stride = 0, extent = 0;
 };
 
-/** A digit of the dense numbering: `extent` elements `stride` apart in the old numbering, `radix` apart in the new one. */
+/** One access of an array: what all accesses share, and what varies inside the thread. */
+struct Access {
+  LinearIndex fixed;
+  std::map<std::string, Count> counts; // by the loop's name
+  int64_t constant = 0;
+};
+
+bool has_load(const Expr &e) {
+  class Find : public IRVisitor {
+    using IRVisitor::visit;
+    void visit(const Load *) override { found = true; }
+
+  public:
+    bool found = false;
+  } find;
+  e.accept(&find);
+  return find.found;
+}
+
+/** A digit of the dense numbering: `extent` elements `stride` apart in the old numbering, `radix` apart in the new one.
+ */
 struct Digit {
   int64_t stride, extent, radix;
 };
 
-/** What one access can reach: a constant, and extents by stride. Loops of one stride add up, as ow + kw does in a sliding
- * window. */
+/** What one access can reach: a constant, and extents by stride. Loops of one stride add up, as ow + kw does in a
+ * sliding window. */
 struct Span {
   int64_t constant;
   std::map<int64_t, int64_t> extents;
@@ -133,27 +154,43 @@ private:
   std::string array;
   ArrayLayout *layout;
   Scope<Expr> lets;
-  std::map<std::string, int64_t> extents; // constant loops inside the allocation
-  std::set<std::string> bound;            // everything else that is bound inside
+  struct Loop {
+    Expr min;
+    int64_t extent;
+  };
+  std::map<std::string, Loop> loops; // of constant extent, inside the allocation
+  std::set<std::string> bound;       // everything else that is bound inside
 
   using IRMutator::visit;
 
   Access split(const Expr &index) {
     Access access;
-    for (const auto &[key, term] : linear_index(index, lets).terms) {
+    add(access, linear_index(index, lets), 1, index);
+    return access;
+  }
+
+  void add(Access &access, const LinearIndex &part, int64_t scale, const Expr &index) {
+    access.constant += part.constant * scale;
+    for (const auto &[key, term] : part.terms) {
       const Variable *v = term.factor.as<Variable>();
-      if (v && extents.count(v->name)) {
-        access.varying.terms[key] = term;
+      const auto loop = v ? loops.find(v->name) : loops.end();
+      if (loop != loops.end()) {
+        Count &count = access.counts[v->name];
+        count.value = term.factor - loop->second.min;
+        count.stride += term.coefficient * scale;
+        count.extent = loop->second.extent;
+        add(access, linear_index(loop->second.min, lets), term.coefficient * scale, index);
         continue;
       }
-      for (const auto &inner : extents)
+      for (const auto &inner : loops)
         check(!expr_uses_var(term.factor, inner.first), "is not linear in loop " + inner.first, index);
       for (const auto &inner : bound)
         check(!expr_uses_var(term.factor, inner), "depends on " + inner, index);
-      access.fixed.terms[key] = term;
+      check(!has_load(term.factor), "depends on a loaded value", index);
+      LinearIndex single;
+      single.terms[key] = term;
+      access.fixed.add(single, scale);
     }
-    access.varying.constant = linear_index(index, lets).constant;
-    return access;
   }
 
   void check(bool ok, const std::string &what, const Expr &index) {
@@ -166,16 +203,15 @@ private:
     const Access access = split(index);
     if (layout->spans.empty()) {
       layout->fixed = access.fixed;
-      layout->first = access.varying.constant;
+      layout->first = access.constant;
     }
     check(same_terms(access.fixed, layout->fixed), "belongs to another thread than the accesses before it", index);
-    Span span{access.varying.constant, {}};
-    auto widen = [&](int64_t stride, int64_t extent) {
-      span.extents.emplace(stride, 1).first->second += extent - 1;
-    };
-    for (const auto &[key, term] : access.varying.terms) {
-      check(term.coefficient > 0, "runs backwards in loop " + key, index);
-      widen(term.coefficient, extents[term.factor.as<Variable>()->name]);
+    Span span{access.constant, {}};
+    auto widen = [&](int64_t stride, int64_t extent) { span.extents.emplace(stride, 1).first->second += extent - 1; };
+    for (const auto &[loop, count] : access.counts) {
+      check(count.stride >= 0, "runs backwards in loop " + loop, index);
+      if (count.stride > 0)
+        widen(count.stride, count.extent);
     }
     if (lanes > 1)
       widen(lane_stride, lanes);
@@ -185,9 +221,11 @@ private:
   /** Second walk. */
   Expr renumber(const Expr &index) {
     const Access access = split(index);
-    Expr result = int(layout->place_of(access.varying.constant));
-    for (const auto &[key, term] : access.varying.terms)
-      result += term.factor * int(layout->radix_of(term.coefficient));
+    Expr result = int(layout->place_of(access.constant));
+    for (const auto &[loop, count] : access.counts) {
+      if (count.stride > 0)
+        result += count.value * int(layout->radix_of(count.stride));
+    }
     return simplify(result);
   }
 
@@ -216,6 +254,12 @@ private:
     return Store::make(op->name, value, access(op->index), op->param, op->predicate, ModulusRemainder());
   }
 
+  Expr visit(const Let *op) override {
+    Expr value = mutate(op->value);
+    ScopedBinding<Expr> bind(lets, op->name, op->value);
+    return Let::make(op->name, value, mutate(op->body));
+  }
+
   Stmt visit(const LetStmt *op) override {
     Expr value = mutate(op->value);
     ScopedBinding<Expr> bind(lets, op->name, op->value);
@@ -225,11 +269,11 @@ private:
   Stmt visit(const For *op) override {
     const auto extent = as_const_int(op->extent);
     if (extent)
-      extents[op->name] = *extent;
+      loops[op->name] = {op->min, *extent};
     else
       bound.insert(op->name);
     Stmt body = mutate(op->body);
-    extents.erase(op->name);
+    loops.erase(op->name);
     bound.erase(op->name);
     return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
   }
@@ -256,6 +300,8 @@ class PrivateRegisters : public IRMutator {
 
 } // namespace
 
-Stmt private_registers(const Stmt &body) { return simplify(PrivateRegisters().mutate(body)); }
+Stmt private_registers(const Stmt &body) {
+  return simplify(PrivateRegisters().mutate(body));
+}
 
 } // namespace hconv

@@ -13,8 +13,10 @@ public:
   GeneratorParam<Type> element{"type", Float(32)};
   GeneratorParam<std::string> variant{"variant", "conv2d_direct"};
   GeneratorParam<int> tile_oc{"tile_oc", 32, 1, 1024}, tile_ow{"tile_ow", 64, 1, 1024}, tile_oh{"tile_oh", 1, 1, 64};
-  GeneratorParam<int> thread_oc{"thread_oc", 4, 1, 64}, thread_ow{"thread_ow", 4, 1, 64};
-  GeneratorParam<int> ic{"ic", 8, 1, 256}, kw_tile{"kw_tile", 1, 1, 64}, kw{"kw", 0, 0, 64};
+  GeneratorParam<int> thread_oc{"thread_oc", 4, 1, 64}, thread_ow{"thread_ow", 4, 1, 64},
+      thread_oh{"thread_oh", 1, 1, 64};
+  GeneratorParam<int> ic{"ic", 8, 1, 256}, kh_tile{"kh_tile", 1, 1, 64}, kw_tile{"kw_tile", 1, 1, 64},
+      kw{"kw", 0, 0, 64};
   GeneratorParam<int> stages{"stages", 1, 1, 8}, warps{"warps", 4, 1, 32}, min_blocks{"min_blocks", 1, 1, 32};
   // Of the CUDA back end: compiler, list such as "90a,ptx80", folders of the prelude and of the outputs.
   GeneratorParam<std::string> nvcc{"nvcc", ""}, nvcc_archs{"nvcc_archs", "90a,ptx80"}, prelude{"prelude", ""};
@@ -46,7 +48,7 @@ public:
     in.w = w;
     in.whole_chunks = kw > 0;
     in.kw = kw > 0 ? w.dim(1).extent() / int(kw) * int(kw) : w.dim(1).extent();
-    in.kh = w.dim(2).extent();
+    in.kh = w.dim(2).extent() / int(kh_tile) * int(kh_tile);
     in.packed_oc = w.dim(0).extent();
     in.packed_ic = w.dim(3).extent() / ic * ic;
     in.bias = bias;
@@ -54,12 +56,14 @@ public:
     in.has_bias = has_bias;
     in.pad_top = pad_top;
     in.pad_left = pad_left;
-    // Dense packed weights, whole tiles: the schedules' staging copies rely on it.
+    // Packed weights are whole tiles, and every row starts at a multiple of one: the staging copies rely on it.
     w.set_host_alignment(16);
     w.dim(0).set_extent(w.dim(0).extent() / tile_oc * tile_oc);
-    w.dim(1).set_stride(w.dim(0).extent()).set_extent(in.kw);
-    w.dim(2).set_stride(w.dim(0).extent() * in.kw);
-    w.dim(3).set_stride(w.dim(0).extent() * in.kw * in.kh).set_extent(in.packed_ic);
+    w.dim(1).set_extent(in.kw);
+    w.dim(2).set_extent(in.kh);
+    w.dim(3).set_extent(in.packed_ic);
+    for (int d = 1; d < 4; d++)
+      w.dim(d).set_stride(w.dim(d).stride() / tile_oc * tile_oc);
 
     const bool gpu = get_target().has_gpu_feature();
     hconv::DirectConv2D conv =
@@ -68,14 +72,14 @@ public:
     if (gpu) {
       hconv::schedule_direct_cuda(conv, y, tiles(), element);
     } else {
-      hconv::DirectCpuExtents extents{y.dim(0).extent(), y.dim(1).extent(), y.dim(2).extent(), y.dim(3).extent(),
-                                      in.packed_ic,      in.kh,             in.kw};
+      hconv::DirectCpuExtents extents{
+          y.dim(0).extent(), y.dim(1).extent(), y.dim(2).extent(), y.dim(3).extent(), in.packed_ic, in.kh, in.kw};
       hconv::schedule_direct_cpu(conv, y, tiles(), extents, get_target().natural_vector_size<float>());
     }
   }
 
   hconv::DirectTiles tiles() const {
-    return {tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, stages, warps};
+    return {tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, thread_oh, ic, kh_tile, kw_tile, kw, stages, warps};
   }
 
   Pipeline build_pipeline() override {

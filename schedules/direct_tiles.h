@@ -7,7 +7,9 @@ namespace hconv {
 struct DirectTiles {
   int tile_oc, tile_ow, tile_oh;
   int thread_oc, thread_ow; // outputs of one thread, or of the register tile on the CPU
+  int thread_oh;            // rows of one thread (CUDA)
   int ic;                   // input channels staged at once
+  int kh_tile;              // rows of taps staged at once; KH is a multiple of it
   int kw_tile;              // taps of KW staged at once
   int kw;                   // KW is a multiple of this, which is kw_tile; 0: any KW
   int stages;               // depth of the software pipeline; 1 stages and computes in turn
