@@ -74,15 +74,6 @@ private:
       print();
   }
 
-  /** A body in which `name`, that means something else in `value`, is called otherwise: C++ would read the new one. */
-  template <typename Node> bool renamed(const Node *op, const Expr &value, Node &copy) {
-    if (!expr_uses_var(value, op->name))
-      return false;
-    copy.name = unique_name(op->name + ".inner");
-    copy.body = substitute(op->name, Variable::make(value.type(), copy.name), op->body);
-    return true;
-  }
-
   /** Prints in braces after a head such as "if (...)". */
   template <typename Print> void in_braces(const std::string &head, const Print &print) {
     line(head.empty() ? "{" : head + " {");
@@ -108,23 +99,25 @@ private:
   }
 
   void visit(const LetStmt *op) override {
-    const std::string value = text(op->value);
-    if (expr_uses_var(op->value, op->name)) { // let x = x + 1: C++ would read the new x
-      const std::string fresh = op->name + "." + std::to_string(++renamed);
+    if (expr_uses_var(op->value, op->name)) {
+      // let x = x + 1: in C++ the right side would be the new x already.
+      const std::string fresh = unique_name(op->name + ".inner");
       const Expr variable = Variable::make(op->value.type(), fresh);
       return LetStmt::make(fresh, op->value, substitute(op->name, variable, op->body)).accept(this);
     }
-    if (is_visible(op->name))
-      return braces("", op);
+    declaring(op->name, [&] { print_let(op); });
+  }
+
+  void print_let(const LetStmt *op) {
+    const std::string value = text(op->value);
     const std::string name = declare(op->name);
     if (const Call *place = op->value.as<Call>(); place && place->name == kAddressOf)
       line(cuda_type(place->args[0].type()) + " *const " + name + " = " + value + ";");
     else
       line("const " + cuda_type(op->value.type()) + " " + name + " = " + value + ";");
     const bool is_integer = op->value.type().is_scalar() && op->value.type().is_int();
-    const ConstantInterval range =
-        is_integer ? constant_integer_bounds(op->value, bounds, nullptr) : ConstantInterval();
-    ScopedBinding<ConstantInterval> bind(is_integer, bounds, op->name, range);
+    ScopedBinding<ConstantInterval> bind(
+        bounds, op->name, is_integer ? constant_integer_bounds(op->value, bounds, nullptr) : ConstantInterval());
     op->body.accept(this);
   }
 
@@ -137,6 +130,8 @@ private:
   void visit(const For *op) override {
     _halide_user_assert(op->for_type == ForType::Serial || op->for_type == ForType::Unrolled)
         << "Loop " << op->name << " of type " << op->for_type << " inside a CUDA kernel, expected a serial one";
+    _halide_user_assert(!expr_uses_var(op->min, op->name) && !expr_uses_var(op->extent, op->name))
+        << "Loop " << op->name << " has a bound with a variable of its own name";
     const std::string extent = text(op->extent), first = text(op->min);
     if (unrolled.count(op->name))
       line("#pragma unroll");
@@ -165,6 +160,10 @@ private:
   }
 
   void visit(const Allocate *op) override {
+    declaring(op->name, [&] { print_allocation(op); });
+  }
+
+  void print_allocation(const Allocate *op) {
     const std::string type = cuda_type(op->type);
     const std::string name = declare(op->name);
     if (op->memory_type == MemoryType::GPUShared) {
