@@ -27,16 +27,22 @@ protected:
     const Elements before = convolution(clean), after = convolution(changed);
     const std::vector<double> expected = convolve(convolution.shape(), changed);
     size_t special = 0, wrong = 0;
+    std::string first;
     for (size_t i = 0; i < expected.size(); i++) {
-      if (std::isfinite(expected[i])) {
-        wrong += before.bits(i) != after.bits(i);
-        continue;
-      }
-      special++;
       const double value = after.value(i);
-      wrong += std::isnan(expected[i]) ? !std::isnan(value) : value != expected[i];
+      bool right;
+      if (std::isfinite(expected[i])) {
+        right = before.bits(i) == after.bits(i);
+      } else {
+        special++;
+        right = std::isnan(expected[i]) ? std::isnan(value) : value == expected[i];
+      }
+      if (!right && wrong++ == 0)
+        first = testing::PrintToString(value) + " at " + std::to_string(i) + ", expected " +
+                testing::PrintToString(expected[i]) + ", was " + testing::PrintToString(before.value(i));
     }
-    EXPECT_EQ(wrong, 0u) << "of " << expected.size() << " outputs, " << special << " of which hold the special value";
+    EXPECT_EQ(wrong, 0u) << "of " << expected.size() << " outputs, of which " << special
+                         << " should be special; the first wrong one is " << first;
     return special;
   }
 
