@@ -15,11 +15,11 @@ import sys
 
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
-        "min_blocks")
+        "min_blocks", "thread_oh", "kh_tile")
 # Filled in where a convolution's line leaves them out.
-DEFAULTS = {"tile_oh": 1, "min_blocks": 1}
+DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1}
 # Values that a name does not mention.
-UNNAMED = {"tile_oh": 1, "kw_tile": 4, "min_blocks": 1}
+UNNAMED = {"tile_oh": 1, "kw_tile": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1}
 ZERO_ALLOWED = {"kw"}
 
 FLOAT_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
@@ -99,8 +99,11 @@ def variant_name(algorithm, type, target, params):
     if differs("tile_oh"):
         parts.append(f"r{params['tile_oh']}")
     if "thread_oc" in params or "thread_ow" in params:
-        parts.append(f"t{params.get('thread_oc', 1)}x{params.get('thread_ow', 1)}")
+        rows = f"x{params['thread_oh']}" if differs("thread_oh") else ""
+        parts.append(f"t{params.get('thread_oc', 1)}{rows}x{params.get('thread_ow', 1)}")
     parts.append(f"ic{params['ic']}")
+    if differs("kh_tile"):
+        parts.append(f"kh{params['kh_tile']}")
     parts.append(f"kw{params['kw']}" if params.get("kw") else "kwany")
     if differs("kw_tile"):
         parts.append(f"kt{params['kw_tile']}")

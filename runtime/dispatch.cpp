@@ -86,7 +86,7 @@ const Variant *first_of(const Rule &rule, const hconv_problem &p, const std::vec
   for (const Variant *v : serving) {
     if (!matches(*v, rule) || !holds(rule, *v, p))
       continue;
-    if (v->kw == p.kernel_width) // made for this KW
+    if (v->kw != 0) // made for this KW
       return v;
     if (!found)
       found = v;
@@ -152,8 +152,10 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
                 backend.empty() ? "cuda (the default)" : backend.c_str());
   if (std::string lacks = processor_lacks(v.target, machine); !lacks.empty())
     return lacks;
-  if (v.kw != 0 && v.kw != p.kernel_width)
-    return text("it is made for KW = %d, and KW is %lld", v.kw, wide(p.kernel_width));
+  if (v.kw != 0 && p.kernel_width % v.kw != 0)
+    return text("it is made for KW that is a multiple of %d, and KW is %lld", v.kw, wide(p.kernel_width));
+  if (v.kh_tile > 1 && p.kernel_height % v.kh_tile != 0)
+    return text("it is made for KH that is a multiple of %d, and KH is %lld", v.kh_tile, wide(p.kernel_height));
   if (std::string reason = does_not_fit(v, p); !reason.empty())
     return reason;
   if (!pack_for(v))

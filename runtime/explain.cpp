@@ -32,7 +32,8 @@ Bytes bytes_of(const Explanation &e) {
 Json parameters_of(const Variant &v) {
   return {{"tile_oc", v.tile_oc},     {"tile_ow", v.tile_ow}, {"tile_oh", v.tile_oh},      {"thread_oc", v.thread_oc},
           {"thread_ow", v.thread_ow}, {"ic", v.ic},           {"kw_tile", v.kw_tile},      {"kw", v.kw},
-          {"stages", v.stages},       {"warps", v.warps},     {"min_blocks", v.min_blocks}};
+          {"stages", v.stages},       {"warps", v.warps},     {"min_blocks", v.min_blocks},
+          {"thread_oh", v.thread_oh}, {"kh_tile", v.kh_tile}};
 }
 
 std::string json_of(const Explanation &e) {
@@ -93,7 +94,7 @@ std::string plain_of(const Explanation &e) {
   t += text("variant      %s\n", v.name);
   t += text("parameters   tile OC %d, OW %d, OH %d; thread OC %d, OW %d; IC step %d, KW %s; stages %d, warps %d\n",
             v.tile_oc, v.tile_ow, std::max(v.tile_oh, 1), v.thread_oc, v.thread_ow, v.ic,
-            v.kw ? text("%d", v.kw).c_str() : "any", v.stages, v.warps);
+            v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
   t += text("chosen by    %s\n", e.choice.source.c_str());
   t += text("error bound  |y - exact| <= %.3g * (sum of |x*w| + |bias|)", sum_error_bound(e.geometry.products));
   if (p.dtype.bits != 32)

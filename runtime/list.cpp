@@ -35,7 +35,9 @@ Json json_of(const Variant &v) {
               {"kw", v.kw},
               {"stages", v.stages},
               {"warps", v.warps},
-              {"min_blocks", v.min_blocks}}},
+              {"min_blocks", v.min_blocks},
+              {"thread_oh", v.thread_oh},
+              {"kh_tile", v.kh_tile}}},
             {"resources", Json::array()}};
   for (const KernelResources &r : kernel_resources())
     if (std::string(r.variant) == v.name)
@@ -47,7 +49,7 @@ std::string plain_of(const Variant &v) {
   std::string t = text("%-58s %-6s %-5s %-12s", v.name, name_of(v.algorithm), name_of(v.type), name_of(v.target));
   if (v.algorithm == Algorithm::direct)
     t += text(" OC %3d OW %3d OH %d IC %2d KW %s stages %d warps %d", v.tile_oc, v.tile_ow, v.tile_oh ? v.tile_oh : 1,
-              v.ic, v.kw ? text("%d", v.kw).c_str() : "any", v.stages, v.warps);
+              v.ic, v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
   t += "\n";
   for (const KernelResources &r : kernel_resources())
     if (std::string(r.variant) == v.name)

@@ -59,7 +59,7 @@ TEST(DispatchOnCuda, AFixedKernelWidthServesOnlyThatWidth) {
   hconv_problem p = problem(cuda0, 32, 64, 58, 3);
   p.kernel_width = 5;
   EXPECT_EQ(chosen(p), "conv2d_direct_f32_oc64x64_cuda");
-  EXPECT_EQ(reason(p, "conv2d_direct_f32_oc64x64_kw3_cuda"), "it is made for KW = 3, and KW is 5");
+  EXPECT_EQ(reason(p, "conv2d_direct_f32_oc64x64_kw3_cuda"), "it is made for KW that is a multiple of 3, and KW is 5");
 }
 
 TEST(DispatchOnCuda, ByType) {
