@@ -36,6 +36,14 @@ private:
 
   using IRMutator::visit;
 
+  /** A let between the block loops may hold what an inner loop's extent is made of; the host has no such variable. */
+  Stmt visit(const LetStmt *op) override {
+    Stmt body = mutate(op->body);
+    for (Expr &blocks : kernel.grid)
+      blocks = substitute(op->name, op->value, blocks);
+    return LetStmt::make(op->name, op->value, body);
+  }
+
   Stmt visit(const For *op) override {
     if (!is_gpu(op->for_type))
       return IRMutator::visit(op);
@@ -70,11 +78,18 @@ bool uses_index(const Expr &e) {
   return false;
 }
 
+// What any architecture so far gives to one block: sm_90 and sm_100, 227 KiB.
+constexpr int64_t kMostSharedBytes = 227 * 1024;
+constexpr int kMostThreads = 1024;
+
 class LayoutShared : public IRMutator {
 public:
+  explicit LayoutShared(const std::string &kernel) : kernel(kernel) {}
   int bytes = 0;
 
 private:
+  const std::string &kernel;
+
   using IRMutator::visit;
 
   Stmt visit(const Allocate *op) override {
@@ -83,6 +98,8 @@ private:
     const int64_t size = int64_t(op->constant_allocation_size()) * op->type.bytes();
     _halide_user_assert(size > 0) << "Shared allocation " << op->name << " has no constant size";
     const int offset = (bytes + 127) / 128 * 128;
+    _halide_user_assert(offset + size <= kMostSharedBytes)
+        << kernel << " needs " << offset + size << " bytes of shared memory, expected at most " << kMostSharedBytes;
     bytes = int(offset + size);
     Stmt body = mutate(op->body);
     return Allocate::make(op->name, op->type, op->memory_type, op->extents, op->condition, body, Expr(offset));
@@ -92,7 +109,24 @@ private:
 class RemoveCopies : public IRMutator {
   using IRMutator::visit;
 
+  // Without the copies, what the host computes or reads itself would be wrong without notice.
+  Stmt visit(const For *op) override { return is_gpu(op->for_type) ? Stmt(op) : IRMutator::visit(op); }
+
+  Stmt visit(const Store *op) override {
+    _halide_user_error << op->name << " is computed on the host, expected all stages inside GPU loops";
+    return op;
+  }
+
+  Expr visit(const Load *op) override {
+    _halide_user_error << op->name << " is read on the host, expected all stages inside GPU loops";
+    return op;
+  }
+
   Expr visit(const Call *op) override {
+    if (op->name == "halide_device_malloc" || op->name == "halide_device_and_host_malloc")
+      _halide_user_error << "Buffer " << op->args[0]
+                         << " would be allocated in every call, expected the pipeline's own "
+                         << "buffers only: compute the stage inside the GPU loops that read it";
     if (op->name == "halide_copy_to_device" || op->name == "halide_copy_to_host")
       return make_zero(op->type);
     if (op->name == Call::buffer_set_device_dirty || op->name == Call::buffer_set_host_dirty)
@@ -117,6 +151,8 @@ CudaKernel extract_kernel(const For *nest, const std::string &name) {
   for (const DeviceArgument &a : closure.arguments())
     kernel.arguments.push_back({a.name, a.type, a.is_buffer, a.is_buffer && a.write});
   kernel.body = RemoveGpuLoops(kernel).mutate(Stmt(nest));
+  _halide_user_assert(kernel.threads() <= kMostThreads)
+      << name << " has " << kernel.threads() << " threads a block, expected at most " << kMostThreads;
   for (const Expr &blocks : kernel.grid) {
     _halide_user_assert(!uses_index(blocks)) << "Grid extent " << blocks << " of " << name
                                              << " depends on a GPU index, expected one that the host can compute";
@@ -125,7 +161,7 @@ CudaKernel extract_kernel(const For *nest, const std::string &name) {
 }
 
 void layout_shared_memory(CudaKernel &kernel) {
-  LayoutShared layout;
+  LayoutShared layout(kernel.name);
   kernel.body = layout.mutate(kernel.body);
   kernel.shared_bytes = layout.bytes;
 }

@@ -66,6 +66,8 @@ class VectorAccess : public IRMutator {
     if (!ramp) {
       return {"gather", {address(name, type, 0, param), index}};
     }
+    _halide_user_assert(ramp->base.type().is_scalar())
+        << "Access of " << name << " by a ramp of vectors " << index << " has no CUDA spelling here";
     Expr place = address(name, type, ramp->base, param);
     if (!is_const_one(ramp->stride))
       return {"strided", {place, ramp->stride}};
