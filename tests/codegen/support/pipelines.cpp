@@ -1,0 +1,86 @@
+#include "pipelines.h"
+
+using namespace Halide;
+
+namespace hconv_test {
+
+Func scaled() {
+  ImageParam x(Float(32), 1, "x");
+  Func y("y");
+  Var i("i"), block("block"), thread("thread");
+  y(i) = x(i) * 2.f;
+  x.dim(0).set_min(0);
+  y.output_buffer().dim(0).set_min(0);
+  y.never_partition_all().gpu_tile(i, block, thread, 64, TailStrategy::GuardWithIf);
+  return y;
+}
+
+Func scaled_vectors(bool aligned, Type type) {
+  ImageParam x(type, 1, "x");
+  Func y("y");
+  Var i("i"), block("block"), thread("thread"), vec("vec");
+  y(i) = cast(type, cast<float>(x(i)) * 2.f);
+  const int lanes = 4;
+  OutputImageParam out = y.output_buffer();
+  x.dim(0).set_bounds(0, out.dim(0).extent());
+  out.dim(0).set_bounds(0, out.dim(0).extent() / (lanes * 32) * (lanes * 32));
+  if (aligned) {
+    x.set_host_alignment(16);
+    out.set_host_alignment(16);
+  }
+  y.never_partition_all().split(i, i, vec, lanes).vectorize(vec).gpu_tile(i, block, thread, 32, TailStrategy::RoundUp);
+  return y;
+}
+
+Func matmul(Type type) {
+  const int M = 32, N = 16, K = 8;
+  ImageParam a(type, 2, "a"), b(type, 2, "b");
+  Func a_tile("a_tile"), b_tile("b_tile"), sum("sum"), c("c");
+  Var i("i"), j("j"), k("k"), bi("bi"), bj("bj"), ti("ti"), tj("tj"), ei("ei"), ej("ej"), f("f"), lane("lane"),
+      step("step");
+  a_tile(k, j) = a(k, j);
+  b_tile(i, k) = b(i, k);
+  RDom r(0, a.dim(0).extent() / K * K, "r");
+  sum(i, j) = 0.f;
+  sum(i, j) += cast<float>(a_tile(r, j)) * cast<float>(b_tile(i, r));
+  c(i, j) = cast(type, sum(i, j));
+
+  OutputImageParam out = c.output_buffer();
+  for (int d = 0; d < 2; d++) {
+    a.dim(d).set_min(0);
+    b.dim(d).set_min(0);
+    out.dim(d).set_min(0);
+  }
+  out.dim(0).set_extent(out.dim(0).extent() / N * N);
+  out.dim(1).set_extent(out.dim(1).extent() / M * M);
+  a.dim(1).set_extent(out.dim(1).extent());
+  b.dim(0).set_extent(out.dim(0).extent());
+  b.dim(1).set_extent(a.dim(0).extent());
+
+  for (Func stage : {a_tile, b_tile, sum, c})
+    stage.never_partition_all();
+  c.split(i, bi, i, N, TailStrategy::RoundUp)
+      .split(j, bj, j, M, TailStrategy::RoundUp)
+      .split(i, ti, ei, 4)
+      .split(j, tj, ej, 2)
+      .reorder(ei, ej, ti, tj, bi, bj)
+      .gpu_threads(ti, tj)
+      .gpu_blocks(bi, bj);
+  sum.bound_extent(i, N).bound_extent(j, M).compute_at(c, bi).store_in(MemoryType::Register);
+  sum.split(i, ti, ei, 4).split(j, tj, ej, 2).reorder(ei, ej, ti, tj).gpu_threads(ti, tj);
+  RVar chunk("chunk"), kk("kk");
+  sum.update()
+      .split(r.x, chunk, kk, K)
+      .split(i, ti, ei, 4)
+      .split(j, tj, ej, 2)
+      .reorder(ei, ej, kk, ti, tj, chunk)
+      .gpu_threads(ti, tj);
+  // 4 x 16 threads stage 8 x 32 elements of a and 16 x 8 of b.
+  a_tile.bound_extent(k, K).bound_extent(j, M).compute_at(sum, chunk).store_in(MemoryType::GPUShared);
+  b_tile.bound_extent(i, N).bound_extent(k, K).compute_at(sum, chunk).store_in(MemoryType::GPUShared);
+  a_tile.fuse(k, j, f).split(f, step, f, 64).split(f, f, lane, 4).reorder(step, lane, f).gpu_threads(lane, f);
+  b_tile.fuse(i, k, f).split(f, step, f, 64).split(f, f, lane, 4).reorder(step, lane, f).gpu_threads(lane, f);
+  return c;
+}
+
+} // namespace hconv_test

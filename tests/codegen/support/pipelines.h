@@ -1,0 +1,18 @@
+/** Small pipelines that show one feature of the back end each. Build them inside a question (child.h). */
+#pragma once
+
+#include "Halide.h"
+
+namespace hconv_test {
+
+/** y(i) = 2 * x(i), 64 threads a block, the tail behind an if. */
+Halide::Func scaled();
+
+/** As scaled(), four elements a thread in one vector; `aligned` promises x's and y's alignment to 16 bytes. */
+Halide::Func scaled_vectors(bool aligned, Halide::Type type = Halide::Float(32));
+
+/** c(i, j) += a(k, j) * b(i, k), staged in shared memory, 2 x 4 sums a thread in registers: the shape of a convolution.
+ */
+Halide::Func matmul(Halide::Type type = Halide::Float(32));
+
+} // namespace hconv_test
