@@ -48,6 +48,16 @@ TEST_F(CudaLaunch, PlanCreationLoadsAndLaunchesNothing) {
   EXPECT_EQ(calls("cuModuleLoadData"), 0);
 }
 
+TEST_F(CudaLaunch, TheStockBackEndIsNeverCalledWithoutData) {
+  EnvironmentGuard backend("HCONV_BACKEND", "halide_ptx");
+  fake_cuda_set_current(fake_cuda_make_context(0));
+  Ready r(small_problem(cuda0));
+  EXPECT_STREQ(hconv_plan_variant(r.plan), "conv2d_direct_f32_oc32x64_halide_ptx");
+  EXPECT_EQ(calls("cuModuleLoadData"), 1); // the pack kernel
+  ASSERT_EQ(r.run(), HCONV_OK) << hconv_last_error();
+  EXPECT_EQ(r.c.found(), r.c.expected(true));
+}
+
 TEST_F(CudaLaunch, HotPathIsTwoDriverCallsAndNoAllocation) {
   Ready r(small_problem(cuda0));
   fake_cuda_set_current(r.plan.plan->context.handle);
