@@ -27,6 +27,7 @@ std::string read_file(const fs::path &path) {
 
 /** Runs a program without a shell; its stdout and stderr go to the file `log`. Returns the exit status. */
 int run(const std::vector<std::string> &argv, const fs::path &log) {
+  _halide_user_assert(std::ofstream(log).good()) << "Cannot write " << log.string() << ": " << strerror(errno);
   std::vector<char *> pointers;
   for (const std::string &a : argv)
     pointers.push_back(const_cast<char *>(a.c_str()));
@@ -41,7 +42,8 @@ int run(const std::vector<std::string> &argv, const fs::path &log) {
   _halide_user_assert(error == 0) << "Cannot start " << argv[0] << ": " << strerror(error)
                                   << "; expected the path of nvcc in the generator parameter nvcc";
   int status = 0;
-  waitpid(child, &status, 0);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
@@ -53,7 +55,9 @@ uint64_t fnv1a(const std::string &text, uint64_t hash) {
 }
 
 std::string cache_key(const NvccJob &job, const std::vector<std::string> &flags, const fs::path &work) {
-  run({job.compiler, "--version"}, work);
+  const int status = run({job.compiler, "--version"}, work);
+  _halide_user_assert(status == 0) << job.compiler << " --version failed with exit status " << status << ":\n"
+                                   << read_file(work);
   std::string text = read_file(job.source) + read_file(work);
   for (const std::string &flag : flags)
     text += flag + '\n';
@@ -72,8 +76,12 @@ std::string cache_key(const NvccJob &job, const std::vector<std::string> &flags,
 /** Moves a file into the cache so that a reader sees all of it or nothing, from another file system too. */
 void publish(const fs::path &from, const fs::path &to) {
   const fs::path temporary = to.string() + "." + std::to_string(getpid());
-  fs::copy_file(from, temporary, fs::copy_options::overwrite_existing);
-  fs::rename(temporary, to);
+  std::error_code error;
+  fs::copy_file(from, temporary, fs::copy_options::overwrite_existing, error);
+  if (!error)
+    fs::rename(temporary, to, error);
+  _halide_user_assert(!error) << "Cannot write " << to.string()
+                              << " in the folder of HCONV_NVCC_CACHE: " << error.message();
 }
 
 } // namespace
@@ -90,17 +98,23 @@ std::vector<std::string> split(const std::string &text, char separator) {
 
 std::vector<KernelResources> parse_ptxas(const std::string &text) {
   std::vector<KernelResources> all;
+  bool of_kernel = false;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) {
-    char kernel[512], arch[32];
+    char kernel[512], arch[32], function[512];
     int frame = 0, stores = 0, loads = 0, registers = 0;
     const size_t entry = line.find("Compiling entry function");
     if (entry != std::string::npos &&
         sscanf(line.c_str() + entry, "Compiling entry function '%511[^']' for 'sm_%31[^']'", kernel, arch) == 2) {
-      all.push_back({kernel, arch, 0, 0, 0});
-    } else if (!all.empty() &&
-               sscanf(line.c_str(), " %d bytes stack frame, %d bytes spill stores, %d bytes spill loads", &frame,
-                      &stores, &loads) == 3) {
+      all.push_back({kernel, arch, 0, 0, 0, 0});
+    } else if (const size_t properties = line.find("Function properties for ");
+               properties != std::string::npos &&
+               sscanf(line.c_str() + properties, "Function properties for %511s", function) == 1) {
+      // Functions that a kernel calls are listed after it, with properties of their own.
+      of_kernel = !all.empty() && all.back().kernel == function;
+    } else if (of_kernel && sscanf(line.c_str(), " %d bytes stack frame, %d bytes spill stores, %d bytes spill loads",
+                                   &frame, &stores, &loads) == 3) {
+      all.back().stack_bytes = frame;
       all.back().spill_store_bytes = stores;
       all.back().spill_load_bytes = loads;
     } else if (const size_t used = line.find("Used ");
@@ -113,6 +127,9 @@ std::vector<KernelResources> parse_ptxas(const std::string &text) {
 }
 
 NvccResult run_nvcc(const NvccJob &job) {
+  _halide_user_assert(fs::is_regular_file(job.source)) << "The CUDA source " << job.source << " does not exist";
+  for (const std::string &folder : job.includes)
+    _halide_user_assert(fs::is_directory(folder)) << "The include folder " << folder << " does not exist";
   std::vector<std::string> flags = {"--fatbin", "-std=c++17", "-O3", "-Xptxas", "-v", "-diag-suppress", "177"};
   for (const std::string &arch : split(job.archs, ',')) {
     const bool ptx = arch.compare(0, 3, "ptx") == 0;
@@ -124,7 +141,11 @@ NvccResult run_nvcc(const NvccJob &job) {
 
   fs::path cached_image, cached_log;
   if (const char *cache = getenv("HCONV_NVCC_CACHE"); cache && *cache) {
-    fs::create_directories(cache);
+    std::error_code error;
+    fs::create_directories(cache, error);
+    _halide_user_assert(fs::is_directory(cache))
+        << "HCONV_NVCC_CACHE names " << cache << ", which cannot be made a folder"
+        << (error ? ": " + error.message() : "");
     const std::string key = cache_key(job, flags, log);
     cached_image = fs::path(cache) / (key + ".fatbin");
     cached_log = fs::path(cache) / (key + ".log");

@@ -17,6 +17,7 @@ struct NvccJob {
 struct KernelResources {
   std::string kernel, arch; // "90a"
   int registers = 0, spill_store_bytes = 0, spill_load_bytes = 0;
+  int stack_bytes = 0; // local memory: spills and arrays that did not fit into registers
 };
 
 struct NvccResult {
