@@ -26,12 +26,18 @@ std::string processor_name() {
   return name.empty() ? "x86-64 processor" : name;
 }
 
+// The builtin for it is not known to every compiler.
+bool has_f16c() {
+  unsigned eax, ebx, ecx = 0, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
+}
+
 } // namespace
 
 Machine machine_of(DLDevice device) {
   Machine machine;
   __builtin_cpu_init();
-  machine.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  machine.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   machine.avx512 = machine.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                    __builtin_cpu_supports("avx512vl");
