@@ -21,16 +21,16 @@ struct DirectConv2D {
 
 /** What the algorithm reads. Buffers are 4-D, dense, with minimum 0. */
 struct DirectConv2DInputs {
-  Halide::Func x;           // x(w, h, ic, b)
-  Halide::Expr x_extent[4]; // W, H, IC, B
-  Halide::Func w;           // packed weights w(oc, kw, kh, ic), zero beyond OC and IC
+  Halide::Func x;            // x(w, h, ic, b)
+  Halide::Expr x_extent[4];  // W, H, IC, B
+  Halide::Func w;            // packed weights w(oc, kw, kh, ic), zero beyond OC and IC
   bool whole_chunks = false; // KW is a multiple of the schedule's chunk of taps
-  Halide::Expr kw, kh;      // KW, KH, in taps
-  Halide::Expr packed_oc;   // extent of w's oc
-  Halide::Expr packed_ic;   // extent of w's ic, a multiple of the schedule's ic tile
-  Halide::Func bias;        // bias(oc), of the element type
-  Halide::Expr bias_extent; // OC, or 1 when there is no bias
-  Halide::Expr has_bias;    // nonzero: add bias
+  Halide::Expr kw, kh;       // KW, KH, in taps
+  Halide::Expr packed_oc;    // extent of w's oc
+  Halide::Expr packed_ic;    // extent of w's ic, a multiple of the schedule's ic tile
+  Halide::Func bias;         // bias(oc), of the element type
+  Halide::Expr bias_extent;  // OC, or 1 when there is no bias
+  Halide::Expr has_bias;     // nonzero: add bias
   Halide::Expr pad_top, pad_left;
 };
 
@@ -44,7 +44,6 @@ enum class Staging {
  * float32. Both the channels of x and those of w are 0 from IC up to packed_ic, so the padded part of the sum is
  * exactly 0. Taps beyond KW, which a schedule that walks KW in chunks may stage, repeat the last tap and must not be
  * summed. */
-DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Halide::Type element,
-                           Staging staging = Staging::element);
+DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Halide::Type element, Staging staging = Staging::element);
 
 } // namespace hconv
