@@ -141,14 +141,14 @@ void BlockRunner::set_failure(const Fiber *fiber, int code, const std::string &t
   failure_ = LaunchFailure{code, where + ": " + text};
 }
 
-void BlockRunner::abandon(Fiber &fiber) {
+HCONV_EMULATOR_LEAVES_STACK void BlockRunner::abandon(Fiber &fiber) {
   fiber.state = FiberState::failed;
   before_switch(nullptr, scheduler_stack_low_, scheduler_stack_size_);
   context::jump_fcontext(scheduler_, nullptr);
   __builtin_unreachable();
 }
 
-void BlockRunner::leave_after_fault(Fiber &fiber, const Fault &fault) {
+HCONV_EMULATOR_LEAVES_STACK void BlockRunner::leave_after_fault(Fiber &fiber, const Fault &fault) {
   fault_ = fault; // the text is the scheduler's: locks and memory are better left alone here
   abandon(fiber);
 }

@@ -1,6 +1,7 @@
 #include "fault.h"
 
 #include "block_runner.h"
+#include "sanitizer.h"
 
 #include <csignal>
 #include <cstdlib>
@@ -20,7 +21,7 @@ __thread Fault pending_fault;
 __thread char *exit_stack_top = nullptr; // null: no guard on this thread
 
 /// Runs instead of the faulting instruction, on the exit stack, outside of the signal handler.
-[[noreturn]] void leave_fiber() {
+[[noreturn]] HCONV_EMULATOR_LEAVES_STACK void leave_fiber() {
   auto *const fiber = static_cast<Fiber *>(twin::current);
   fiber->runner->leave_after_fault(*fiber, pending_fault);
 }

@@ -11,6 +11,9 @@
 #define HCONV_EMULATOR_ASAN 0
 #endif
 
+/// For functions that leave a fiber for good, maybe on another stack than AddressSanitizer believes.
+#define HCONV_EMULATOR_LEAVES_STACK __attribute__((no_sanitize("address")))
+
 namespace hconv::emulator {
 
 /// Before the switch: `save` keeps the left stack's state (null: it is never entered again), [low, low + size) is the

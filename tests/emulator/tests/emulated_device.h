@@ -21,7 +21,7 @@ inline std::vector<unsigned char> fatbin_for(int kind, unsigned architecture, un
   };
   put(0xba55ed50, 4), put(1, 2), put(16, 2), put(64 + 8, 8);
   put(static_cast<unsigned>(kind), 2), put(0x101, 2), put(64, 4), put(8, 8);
-  put(0, 8), put(0, 4), put(architecture, 4), put(0, 8), put(flags, 8), put(0, 24);
+  put(0, 8), put(0, 4), put(architecture, 4), put(0, 8), put(flags, 8), put(0, 8), put(0, 8), put(0, 8);
   return image;
 }
 
