@@ -35,6 +35,13 @@ bool ends_with_name(const std::string &name, const std::string &last) {
   return name == last || (name.size() > last.size() && ends_with(name, "." + last));
 }
 
+/** Elements from one copy of a shared array to the next: vector_access counts on arrays that start at multiples of 16
+ * bytes. */
+int64_t copy_size(const Allocate *op) {
+  const int64_t whole = 16 / op->type.bytes();
+  return (op->constant_allocation_size() + whole - 1) / whole * whole;
+}
+
 /** The shared arrays of a kernel. */
 struct SharedArrays : public IRVisitor {
   struct Array {
@@ -45,7 +52,7 @@ struct SharedArrays : public IRVisitor {
   using IRVisitor::visit;
   void visit(const Allocate *op) override {
     if (op->memory_type == MemoryType::GPUShared)
-      arrays[op->name] = {op->type, op->constant_allocation_size()};
+      arrays[op->name] = {op->type, copy_size(op)};
     IRVisitor::visit(op);
   }
 };
@@ -362,7 +369,7 @@ private:
   }
 };
 
-/** Makes room for all copies, and refuses arrays that are used outside the pipeline. */
+/** Makes room for all copies. */
 class GrowArrays : public IRMutator {
 public:
   GrowArrays(const std::set<std::string> &staged, int stages) : staged(staged), stages(stages) {}
@@ -374,8 +381,8 @@ private:
   Stmt visit(const Allocate *op) override {
     if (!staged.count(op->name))
       return IRMutator::visit(op);
-    return Allocate::make(op->name, op->type, op->memory_type, {Expr(int(op->constant_allocation_size() * stages))},
-                          op->condition, mutate(op->body));
+    return Allocate::make(op->name, op->type, op->memory_type, {Expr(int(copy_size(op) * stages))}, op->condition,
+                          mutate(op->body));
   }
 };
 
