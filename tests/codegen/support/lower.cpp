@@ -1,8 +1,10 @@
 #include "lower.h"
 
+#include "codegen/constant_loops.h"
 #include "codegen/cuda_printer.h"
 #include "codegen/kernel_launch.h"
 #include "codegen/private_registers.h"
+#include "codegen/prove_assertions.h"
 #include "codegen/vector_access.h"
 #include <gtest/gtest.h>
 #include <sstream>
@@ -72,11 +74,14 @@ CudaKernel kernel_of(const Func &func, const std::vector<Argument> &arguments, c
   return kernel;
 }
 
-std::string cuda_of(const Func &func, const std::vector<Argument> &arguments) {
+std::string cuda_of(const Func &func, const PipelineRequest &request) {
   const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
-  CudaKernel kernel = kernel_of(func, arguments, std::string(test->test_suite_name()) + "_" + test->name());
+  CudaKernel kernel = kernel_of(func, {}, std::string(test->test_suite_name()) + "_" + test->name());
+  kernel.body = prove_assertions(kernel.body);
+  kernel.body = constant_loops(kernel);
   kernel.body = private_registers(kernel.body);
   kernel.body = vector_access(kernel.body);
+  kernel.body = pipeline(kernel.body, request);
   layout_shared_memory(kernel);
   return print_cuda(kernel);
 }

@@ -1,7 +1,7 @@
 /** From a small Halide pipeline to the kernels that the back end's passes work on. */
 #pragma once
 
-#include "codegen/kernel.h"
+#include "codegen/pipeline.h"
 
 namespace hconv_test {
 
@@ -18,8 +18,10 @@ std::vector<const Halide::Internal::For *> gpu_nests(const Halide::Internal::Stm
 hconv::CudaKernel kernel_of(const Halide::Func &func, const std::vector<Halide::Argument> &arguments = {},
                             const std::string &name = "test_kernel");
 
-/** The CUDA text of a pipeline's first kernel after all passes; named after the current test. */
-std::string cuda_of(const Halide::Func &func, const std::vector<Halide::Argument> &arguments = {});
+/** The CUDA text of a pipeline's first kernel after all passes, as cuda_backend runs them; named after the current
+ * test.
+ */
+std::string cuda_of(const Halide::Func &func, const hconv::PipelineRequest &request = {});
 
 /** All fields of a kernel, one a line, and its body. */
 std::string describe(const hconv::CudaKernel &kernel);
