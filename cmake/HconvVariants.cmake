@@ -10,7 +10,8 @@
 #   hconv_halide_runtime.o       the Halide runtime that all variants share, one of HCONV_VARIANT_OBJECTS
 #   hconv_add_opencl_variants()  the float32 CUDA schedules once more, through Halide's own OpenCL back end
 
-set(manifest "${PROJECT_SOURCE_DIR}/schedules/variants.txt")
+set(HCONV_MANIFEST "${PROJECT_SOURCE_DIR}/schedules/variants.txt" CACHE FILEPATH "The variants to build")
+set(manifest "${HCONV_MANIFEST}")
 set(manifest_reader "${PROJECT_SOURCE_DIR}/cmake/manifest.py")
 set(manifest_dir "${PROJECT_BINARY_DIR}/variants")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}" "${manifest_reader}")

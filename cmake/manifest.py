@@ -10,6 +10,7 @@ A line that is not understood ends the run with `file:line: sentence`.
 
 import argparse
 import json
+import math
 import os
 import sys
 
@@ -137,12 +138,15 @@ def _parse_params(words):
     return params
 
 
+_THREAD_OF_TILE = {"tile_oc": "thread_oc", "tile_ow": "thread_ow", "tile_oh": "thread_oh"}
+
+
 def _check_threads(params):
     """A thread block must have exactly as many threads as the tile has thread tiles."""
-    for tile, thread in (("tile_oc", "thread_oc"), ("tile_ow", "thread_ow")):
+    for tile, thread in _THREAD_OF_TILE.items():
         if params[tile] % params[thread]:
             raise ManifestError(f"{tile} is {params[tile]}, expected a multiple of {thread}={params[thread]}.")
-    threads = params["tile_oc"] // params["thread_oc"] * (params["tile_ow"] // params["thread_ow"]) * params["tile_oh"]
+    threads = math.prod(params[tile] // params[thread] for tile, thread in _THREAD_OF_TILE.items())
     if threads != 32 * params["warps"]:
         raise ManifestError(f"The tiles make {threads} threads, but warps={params['warps']} are "
                             f"{32 * params['warps']}.")

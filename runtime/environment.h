@@ -27,4 +27,4 @@ void reload_environment();
 
 /// reload_environment for users of the shared library that pin one variant after another (bench/compare.py). Not part
 /// of the API in hconv.h.
-extern "C" void hconv_reload_environment(void);
+extern "C" __attribute__((visibility("default"))) void hconv_reload_environment(void);
