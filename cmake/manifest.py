@@ -16,11 +16,11 @@ import sys
 
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
-        "min_blocks", "thread_oh", "kh_tile")
+        "min_blocks", "thread_oh", "kh_tile", "unroll_ic")
 # Filled in where a convolution's line leaves them out.
-DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1}
+DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
 # Values that a name does not mention.
-UNNAMED = {"tile_oh": 1, "kw_tile": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1}
+UNNAMED = {"tile_oh": 1, "kw_tile": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
 ZERO_ALLOWED = {"kw"}
 
 FLOAT_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
@@ -108,6 +108,8 @@ def variant_name(algorithm, type, target, params):
     parts.append(f"kw{params['kw']}" if params.get("kw") else "kwany")
     if differs("kw_tile"):
         parts.append(f"kt{params['kw_tile']}")
+    if differs("unroll_ic"):
+        parts.append(f"u{params['unroll_ic']}")
     if "stages" in params:
         parts.append(f"s{params['stages']}")
     if "warps" in params:

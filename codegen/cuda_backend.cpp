@@ -60,6 +60,7 @@ private:
       return IRMutator::visit(op);
     CudaKernel kernel = extract_kernel(op, options.variant + "_kernel" + std::to_string(kernels++));
     kernel.min_blocks = options.min_blocks;
+    kernel.unroll = options.unroll;
     run_passes(kernel, options.pipeline);
     text += "\n" + print_cuda(kernel);
     Stmt launch = make_launch(kernel, Variable::make(Handle(), kFatbin), target);

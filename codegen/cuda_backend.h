@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pipeline.h"
+#include <map>
 #include <string>
 
 namespace hconv {
@@ -14,6 +15,7 @@ struct CudaBackendOptions {
   std::string prelude; // folders of hconv_prelude.cuh and hconv_target.h, separated by ':'
   int min_blocks = 1;  // blocks that must fit on one multiprocessor; bounds the registers of a thread
   PipelineRequest pipeline;
+  std::map<std::string, int> unroll; // factors by the schedule's loop names; register arrays' loops unroll fully anyway
 };
 
 /** Adds the back end to a pipeline that is about to be compiled for a target with CUDA. Only Pipelines take custom

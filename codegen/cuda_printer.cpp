@@ -127,6 +127,8 @@ private:
     op->body.accept(this);
   }
 
+  static std::string last_name(const std::string &name) { return name.substr(name.rfind('.') + 1); }
+
   void visit(const For *op) override {
     _halide_user_assert(op->for_type == ForType::Serial || op->for_type == ForType::Unrolled)
         << "Loop " << op->name << " of type " << op->for_type << " inside a CUDA kernel, expected a serial one";
@@ -135,6 +137,8 @@ private:
     const std::string extent = text(op->extent), first = text(op->min);
     if (unrolled.count(op->name))
       line("#pragma unroll");
+    else if (const auto factor = kernel.unroll.find(last_name(op->name)); factor != kernel.unroll.end())
+      line("#pragma unroll " + std::to_string(factor->second));
     else if (has_barrier(op->body))
       line("#pragma unroll 1");
     const ConstantInterval count = constant_integer_bounds(op->extent, bounds, nullptr);

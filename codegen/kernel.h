@@ -2,6 +2,7 @@
 #pragma once
 
 #include "Halide.h"
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct CudaKernel {
   std::string index_label[2][3];         // what the schedule called threadIdx.{x,y,z} and blockIdx.{x,y,z}
   int shared_bytes = 0;                  // dynamic shared memory; set by layout_shared_memory
   int min_blocks = 1;                    // of __launch_bounds__
+  std::map<std::string, int> unroll;     // factors that the schedule asks for, by the loop's last name
 
   int threads() const { return block[0] * block[1] * block[2]; }
 };

@@ -17,6 +17,7 @@ public:
       thread_oh{"thread_oh", 1, 1, 64};
   GeneratorParam<int> ic{"ic", 8, 1, 256}, kh_tile{"kh_tile", 1, 1, 64}, kw_tile{"kw_tile", 1, 1, 64},
       kw{"kw", 0, 0, 64};
+  GeneratorParam<int> unroll_ic{"unroll_ic", 1, 1, 64};
   GeneratorParam<int> stages{"stages", 1, 1, 8}, warps{"warps", 4, 1, 32}, min_blocks{"min_blocks", 1, 1, 32};
   // Of the CUDA back end: compiler, list such as "90a,ptx80", folders of the prelude and of the outputs.
   GeneratorParam<std::string> nvcc{"nvcc", ""}, nvcc_archs{"nvcc_archs", "90a,ptx80"}, prelude{"prelude", ""};
@@ -92,6 +93,8 @@ public:
       options.archs = nvcc_archs;
       options.prelude = prelude;
       options.min_blocks = min_blocks;
+      if (unroll_ic > 1)
+        options.unroll["ic"] = unroll_ic;
       options.pipeline = hconv::direct_cuda_pipeline(tiles());
       hconv::install_cuda_backend(pipeline, get_target(), options);
     }

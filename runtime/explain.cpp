@@ -30,10 +30,13 @@ Bytes bytes_of(const Explanation &e) {
 }
 
 Json parameters_of(const Variant &v) {
-  return {{"tile_oc", v.tile_oc},     {"tile_ow", v.tile_ow}, {"tile_oh", v.tile_oh},       {"thread_oc", v.thread_oc},
-          {"thread_ow", v.thread_ow}, {"ic", v.ic},           {"kw_tile", v.kw_tile},       {"kw", v.kw},
-          {"stages", v.stages},       {"warps", v.warps},     {"min_blocks", v.min_blocks}, {"thread_oh", v.thread_oh},
-          {"kh_tile", v.kh_tile}};
+  return {{"tile_oc", v.tile_oc},       {"tile_ow", v.tile_ow},
+          {"tile_oh", v.tile_oh},       {"thread_oc", v.thread_oc},
+          {"thread_ow", v.thread_ow},   {"ic", v.ic},
+          {"kw_tile", v.kw_tile},       {"kw", v.kw},
+          {"stages", v.stages},         {"warps", v.warps},
+          {"min_blocks", v.min_blocks}, {"thread_oh", v.thread_oh},
+          {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic}};
 }
 
 std::string json_of(const Explanation &e) {

@@ -37,7 +37,8 @@ Json json_of(const Variant &v) {
               {"warps", v.warps},
               {"min_blocks", v.min_blocks},
               {"thread_oh", v.thread_oh},
-              {"kh_tile", v.kh_tile}}},
+              {"kh_tile", v.kh_tile},
+              {"unroll_ic", v.unroll_ic}}},
             {"resources", Json::array()}};
   for (const KernelResources &r : kernel_resources())
     if (std::string(r.variant) == v.name)

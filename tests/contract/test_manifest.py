@@ -31,7 +31,7 @@ def test_name_of_cpu_and_pack_variants():
 
 def test_each_key_alone_makes_another_name():
     base = {"tile_oc": 32, "tile_ow": 64, "tile_oh": 1, "thread_oc": 4, "thread_ow": 4, "ic": 8, "kw_tile": 4, "kw": 0,
-            "stages": 3, "warps": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1}
+            "stages": 3, "warps": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
     assert set(base) == set(manifest.KEYS)
     names = {manifest.variant_name("direct", "f32", "cuda", base)}
     for key in base:
@@ -48,15 +48,16 @@ def test_types_of_a_line_in_order_and_lines_in_order():
 def test_generator_params_spell_the_type_for_halide():
     assert only(f"direct bf16 cuda {TILE}").generator_params() == [
         "type=bfloat16", "tile_oc=32", "tile_ow=64", "tile_oh=1", "thread_oc=4", "thread_ow=4", "ic=8", "kw_tile=4",
-        "kw=0", "stages=3", "warps=4", "min_blocks=1", "thread_oh=1", "kh_tile=1"]
+        "kw=0", "stages=3", "warps=4", "min_blocks=1", "thread_oh=1", "kh_tile=1",
+        "unroll_ic=1"]
     assert only("pack b16 cpu").generator_params() == ["bits=16"]
 
 
 def test_table_row_has_zero_for_what_a_variant_does_not_have():
-    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 12 + "0)"
+    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 13 + "0)"
     assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").table_row() == (
         "HCONV_VARIANT(conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2, direct, f32, cpu_avx2, "
-        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1)")
+        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1)")
 
 
 def test_halide_targets_say_which_backend():
