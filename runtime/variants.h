@@ -29,9 +29,9 @@ struct Variant {
   Type type;
   Target target;
   int32_t tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, stages, warps, min_blocks, thread_oh,
-      kh_tile;       ///< 0: not given
-  ConvFunction conv; ///< null for pack
-  PackFunction pack; ///< null for convolutions
+      kh_tile, unroll_ic; ///< 0: not given
+  ConvFunction conv;      ///< null for pack
+  PackFunction pack;      ///< null for convolutions
 };
 
 /// One kernel of one CUDA variant on one architecture, as ptxas reported it.
