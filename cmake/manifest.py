@@ -46,19 +46,22 @@ _BLOCK_KEYS = ("tile_oc", "tile_ow", "thread_oc", "thread_ow", "ic", "kw_tile", 
 class Algorithm:
     """What a line of one algorithm may and must say."""
 
-    def __init__(self, generator, types, required):
-        self.generator = generator  # registered name of the Halide generator
-        self.types = types          # allowed element types
-        self.required = required    # target -> keys that must be there; its keys are the allowed targets
+    def __init__(self, generator, types, required, tile_owner=None):
+        self.generator = generator    # registered name of the Halide generator
+        self.types = types            # allowed element types
+        self.required = required      # target -> keys that must be there; its keys are the allowed targets
+        self.tile_owner = tile_owner  # who computes a tile of thread_oc x thread_oh x thread_ow; None: takes no keys
 
 
 ALGORITHMS = {
     "pack": Algorithm("pack_weights", tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
+    "pack_input": Algorithm("pack_input", ("b16",), {"cuda": ()}),
     "direct": Algorithm("conv2d_direct", tuple(FLOAT_TYPES), {
         "cuda": _BLOCK_KEYS,
         "halide_ptx": _BLOCK_KEYS,
         **{target: ("tile_oc", "tile_ow", "ic") for target in CPU_TARGETS},
-    }),
+    }, tile_owner="thread"),
+    "mma": Algorithm("conv2d_mma", ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, tile_owner="warp"),
 }
 
 
@@ -90,8 +93,8 @@ class Variant:
 
 def variant_name(algorithm, type, target, params):
     """The name says everything that tells two variants of one algorithm apart; it is a C identifier."""
-    if algorithm == "pack":
-        return f"pack_{type}_{target}"
+    if not ALGORITHMS[algorithm].tile_owner:
+        return f"{algorithm}_{type}_{target}"
     parts = [f"conv2d_{algorithm}", type, f"oc{params['tile_oc']}x{params['tile_ow']}"]
 
     def differs(key):
@@ -143,14 +146,17 @@ def _parse_params(words):
 _THREAD_OF_TILE = {"tile_oc": "thread_oc", "tile_ow": "thread_ow", "tile_oh": "thread_oh"}
 
 
-def _check_threads(params):
-    """A thread block must have exactly as many threads as the tile has thread tiles."""
+def _check_threads(params, tile_owner):
+    """A thread block must have exactly as many threads, or with tensor cores warps, as its tile has tiles of theirs."""
     for tile, thread in _THREAD_OF_TILE.items():
         if params[tile] % params[thread]:
             raise ManifestError(f"{tile} is {params[tile]}, expected a multiple of {thread}={params[thread]}.")
-    threads = math.prod(params[tile] // params[thread] for tile, thread in _THREAD_OF_TILE.items())
-    if threads != 32 * params["warps"]:
-        raise ManifestError(f"The tiles make {threads} threads, but warps={params['warps']} are "
+    owners = math.prod(params[tile] // params[thread] for tile, thread in _THREAD_OF_TILE.items())
+    if tile_owner == "warp":
+        if owners != params["warps"]:
+            raise ManifestError(f"The tiles make {owners} warps, but warps={params['warps']}.")
+    elif owners != 32 * params["warps"]:
+        raise ManifestError(f"The tiles make {owners} threads, but warps={params['warps']} are "
                             f"{32 * params['warps']}.")
 
 
@@ -171,15 +177,15 @@ def parse_line(line):
         if type in types[:position]:
             raise ManifestError(f"The type '{type}' is given twice.")
     params = _parse_params(words[3:])
-    if algorithm_name == "pack" and params:
-        raise ManifestError(f"A pack variant takes no keys, but '{next(iter(params))}' is given.")
+    if not algorithm.tile_owner and params:
+        raise ManifestError(f"A {algorithm_name} variant takes no keys, but '{next(iter(params))}' is given.")
     missing = [key for key in algorithm.required[target] if key not in params]
     if missing:
         raise ManifestError(f"The '{algorithm_name}' variant for {target} needs {', '.join(missing)}.")
-    if algorithm_name != "pack":
+    if algorithm.tile_owner:
         params = {**DEFAULTS, **params}
     if "warps" in algorithm.required[target]:
-        _check_threads(params)
+        _check_threads(params, algorithm.tile_owner)
     return [Variant(algorithm_name, type, target, params) for type in types]
 
 

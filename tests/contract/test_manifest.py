@@ -6,6 +6,7 @@ import manifest
 import pytest
 
 TILE = "tile_oc=32 tile_ow=64 thread_oc=4 thread_ow=4 ic=8 kw_tile=4 kw=0 stages=3 warps=4"
+WARP_TILE = "tile_oc=128 tile_ow=64 thread_oc=64 thread_ow=32 ic=32 kw_tile=1 kw=0 stages=4 warps=4"
 
 
 def only(line):
@@ -27,6 +28,29 @@ def test_name_mentions_what_is_not_ordinary():
 def test_name_of_cpu_and_pack_variants():
     assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").name == "conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2"
     assert [v.name for v in manifest.parse("pack b32,b16 cuda")] == ["pack_b32_cuda", "pack_b16_cuda"]
+
+
+def test_name_of_a_tensor_core_variant_and_of_its_input_packing():
+    assert [v.name for v in manifest.parse(f"mma bf16,f16 cuda {WARP_TILE}")] == [
+        "conv2d_mma_bf16_oc128x64_t64x32_ic32_kwany_kt1_s4_w4_cuda",
+        "conv2d_mma_f16_oc128x64_t64x32_ic32_kwany_kt1_s4_w4_cuda"]
+    assert only("pack_input b16 cuda").name == "pack_input_b16_cuda"
+
+
+def test_tensor_core_variants_count_warps_instead_of_threads():
+    rows = WARP_TILE.replace("warps=4", "warps=8") + " tile_oh=4 thread_oh=2"
+    assert only(f"mma bf16 cuda {rows}").params["warps"] == 8
+    assert only(f"mma bf16 cuda {rows}").generator_params()[:4] == ["type=bfloat16", "tile_oc=128", "tile_ow=64",
+                                                                   "tile_oh=4"]
+
+
+def test_generators_of_the_algorithms():
+    text = f"pack b32 cuda\npack_input b16 cuda\ndirect f32 cuda {TILE}\nmma f16 cuda {WARP_TILE}"
+    variants = manifest.parse(text)
+    assert [v.generator for v in variants] == ["pack_weights", "pack_input", "conv2d_direct", "conv2d_mma"]
+    assert variants[1].generator_params() == ["bits=16"]
+    assert "(pack_input_b16_cuda pack_input b16 cuda pack_input\n" in manifest.to_cmake(variants)
+    assert variants[1].table_row().startswith("HCONV_VARIANT(pack_input_b16_cuda, pack_input, b16, cuda, 0, ")
 
 
 def test_each_key_alone_makes_another_name():
@@ -68,7 +92,8 @@ def test_halide_targets_say_which_backend():
 
 @pytest.mark.parametrize("line, sentence", [
     ("direct f32", "The line has 2 word(s)"),
-    (f"winograd f32 cuda {TILE}", "The algorithm is 'winograd', expected one of direct, pack."),
+    (f"winograd f32 cuda {TILE}", "The algorithm is 'winograd', expected one of direct, mma, pack, "
+     "pack_input."),
     (f"direct f64 cuda {TILE}", "A type of 'direct' is 'f64', expected one of bf16, f16, f32."),
     (f"direct f32,f32 cuda {TILE}", "The type 'f32' is given twice."),
     (f"direct f32, cuda {TILE}", "A type of 'direct' is ''"),
@@ -83,6 +108,13 @@ def test_halide_targets_say_which_backend():
     (f"direct f32 cuda {TILE.replace('warps=4', 'warps=8')}", "The tiles make 128 threads, but warps=8 are 256."),
     (f"direct f32 cuda {TILE.replace('thread_oc=4', 'thread_oc=5')}", "tile_oc is 32, expected a multiple of thread_oc=5"),
     ("pack b32 cuda ic=8", "A pack variant takes no keys, but 'ic' is given."),
+    ("pack_input b16 cuda ic=8", "A pack_input variant takes no keys, but 'ic' is given."),
+    ("pack_input b32 cuda", "A type of 'pack_input' is 'b32', expected one of b16."),
+    ("pack_input b16 cpu", "The target of 'pack_input' is 'cpu', expected one of cuda."),
+    (f"mma f32 cuda {WARP_TILE}", "A type of 'mma' is 'f32', expected one of bf16, f16."),
+    (f"mma bf16 cpu_avx2 {WARP_TILE}", "The target of 'mma' is 'cpu_avx2', expected one of cuda."),
+    (f"mma bf16 cuda {WARP_TILE.replace('warps=4', 'warps=8')}", "The tiles make 4 warps, but warps=8."),
+    (f"mma bf16 cuda {WARP_TILE} thread_oh=2", "tile_oh is 1, expected a multiple of thread_oh=2."),
 ])
 def test_wrong_line_is_named(line, sentence):
     with pytest.raises(manifest.ManifestError) as error:
