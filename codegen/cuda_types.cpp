@@ -56,7 +56,7 @@ std::string cuda_float(double value, Type type) {
 namespace {
 
 /** "acc.s1.r$x.kw" -> "kw"; "x.stride.3" -> "x_stride_3"; "allocgroup__w_tile.0__x_tile.1" -> "w_tile_x_tile". */
-std::string short_name(std::string name) {
+std::string short_name(const std::string &name) {
   const std::string group = "allocgroup__";
   const bool is_group = name.compare(0, group.size(), group) == 0;
   std::vector<std::string> parts(1);
