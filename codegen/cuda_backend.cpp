@@ -17,13 +17,14 @@ namespace hconv {
 namespace {
 
 /** The passes over one kernel, in order. */
-void run_passes(CudaKernel &kernel, const PipelineRequest &request) {
+void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
   kernel.body = lower_intrinsics(kernel.body);
   kernel.body = prove_assertions(kernel.body);
   kernel.body = constant_loops(kernel);
   kernel.body = private_registers(kernel.body);
   kernel.body = vector_access(kernel.body);
-  kernel.body = pipeline(kernel.body, request);
+  kernel.body = tensor_core(kernel.body, options.tensor_core);
+  kernel.body = pipeline(kernel.body, options.pipeline);
   layout_shared_memory(kernel);
 }
 
@@ -61,7 +62,7 @@ private:
     CudaKernel kernel = extract_kernel(op, options.variant + "_kernel" + std::to_string(kernels++));
     kernel.min_blocks = options.min_blocks;
     kernel.unroll = options.unroll;
-    run_passes(kernel, options.pipeline);
+    run_passes(kernel, options);
     text += "\n" + print_cuda(kernel);
     Stmt launch = make_launch(kernel, Variable::make(Handle(), kFatbin), target);
     printed.push_back(kernel);

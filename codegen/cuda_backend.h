@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pipeline.h"
+#include "tensor_core.h"
 #include <map>
 #include <string>
 
@@ -15,6 +16,7 @@ struct CudaBackendOptions {
   std::string prelude; // folders of hconv_prelude.cuh and hconv_target.h, separated by ':'
   int min_blocks = 1;  // blocks that must fit on one multiprocessor; bounds the registers of a thread
   PipelineRequest pipeline;
+  TensorCoreRequest tensor_core;
   std::map<std::string, int> unroll; // factors by the schedule's loop names; register arrays' loops unroll fully anyway
 };
 

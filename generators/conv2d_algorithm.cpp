@@ -6,6 +6,17 @@ namespace hconv {
 
 namespace {
 
+/** Packed weights; a chunk of taps that reaches beyond KW repeats the last one. */
+void stage_weights(DirectConv2D &d, const DirectConv2DInputs &in) {
+  d.w_tile(d.wo, d.wx, d.wy, d.wi) = in.w(d.wo, in.whole_chunks ? Expr(d.wx) : min(d.wx, in.kw - 1), d.wy, d.wi);
+}
+
+/** Tiles that reach beyond x, for outputs that are not there, read its last row and column. */
+void stage_padded(DirectConv2D &d, const DirectConv2DInputs &in) {
+  d.x_tile(d.xw, d.xh, d.xc, d.xb) = in.x(min(d.xw, in.x_extent[0] - 1), min(d.xh, in.x_extent[1] - 1), d.xc, d.xb);
+  stage_weights(d, in);
+}
+
 void stage_elements(DirectConv2D &d, const DirectConv2DInputs &in, Type element) {
   Func padded("x_padded");
   {
@@ -15,7 +26,7 @@ void stage_elements(DirectConv2D &d, const DirectConv2DInputs &in, Type element)
     padded(d.xw, d.xh, d.xc, d.xb) = select(inside, value, cast(element, 0));
   }
   d.x_tile(d.xw, d.xh, d.xc, d.xb) = padded(d.xw - in.pad_left, d.xh - in.pad_top, d.xc, d.xb);
-  d.w_tile(d.wo, d.wx, d.wy, d.wi) = in.w(d.wo, in.whole_chunks ? Expr(d.wx) : min(d.wx, in.kw - 1), d.wy, d.wi);
+  stage_weights(d, in);
 }
 
 // A select would load outside of x, so its index would need clamps, which turn vector loads into gathers. An update
@@ -40,6 +51,8 @@ DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Type element, Staging s
   DirectConv2D d;
   if (staging == Staging::float32)
     stage_float32(d, in);
+  else if (staging == Staging::padded)
+    stage_padded(d, in);
   else
     stage_elements(d, in, element);
 

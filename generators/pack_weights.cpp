@@ -1,19 +1,17 @@
-/** Generator pack_weights: w[OC,IC,KH,KW] -> the direct kernels' layout [ICp,KH,KW,OCp], zero beyond OC and IC.
+/** Generator pack_weights: w[OC,IC,KH,KW] -> packed(oc, kw, kh, ic) in the memory order that the output's strides give,
+ * zero beyond OC and IC.
  *
  * Elements are moved as unsigned integers of their size, so one generator serves every type and NaNs keep their bits.
  */
-#include "codegen/cuda_backend.h"
+#include "cuda_generator.h"
 
 using namespace Halide;
 
 namespace {
 
-class PackWeights : public Generator<PackWeights> {
+class PackWeights : public hconv::CudaGenerator<PackWeights> {
 public:
   GeneratorParam<int> bits{"bits", 32, 16, 32};
-  GeneratorParam<std::string> variant{"variant", "pack_weights"};
-  GeneratorParam<std::string> nvcc{"nvcc", ""}, nvcc_archs{"nvcc_archs", "90a,ptx80"}, prelude{"prelude", ""};
-  GeneratorParam<std::string> out_dir{"out_dir", "."};
 
   Input<Buffer<void, 4>> w{"w"};            // w(kw, kh, ic, oc)
   Output<Buffer<void, 4>> packed{"packed"}; // packed(oc, kw, kh, ic)
@@ -31,6 +29,7 @@ public:
       w.dim(d).set_min(0);
       packed.dim(d).set_min(0);
     }
+    packed.dim(0).set_stride(Expr()); // the variant's layout decides which dimension is innermost
     Func out = packed;
     out.never_partition_all();
     if (get_target().has_gpu_feature()) {
@@ -47,20 +46,6 @@ public:
       Var tap("tap");
       out.fuse(kw, kh, tap).reorder(tap, ic, oc).serial(oc);
     }
-  }
-
-  Pipeline build_pipeline() override {
-    Pipeline pipeline = Generator<PackWeights>::build_pipeline();
-    if (!nvcc.value().empty()) {
-      hconv::CudaBackendOptions options;
-      options.variant = variant;
-      options.out_dir = out_dir;
-      options.nvcc = nvcc;
-      options.archs = nvcc_archs;
-      options.prelude = prelude;
-      hconv::install_cuda_backend(pipeline, get_target(), options);
-    }
-    return pipeline;
   }
 
 private:

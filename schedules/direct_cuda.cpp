@@ -159,8 +159,4 @@ void schedule_direct_cuda(DirectConv2D &conv, Func y, const DirectTiles &tiles, 
   conv.x_tile.compute_at(conv.acc, kw_chunk);
 }
 
-PipelineRequest direct_cuda_pipeline(const DirectTiles &tiles) {
-  return {"kw_chunk", tiles.stages};
-}
-
 } // namespace hconv

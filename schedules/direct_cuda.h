@@ -1,7 +1,6 @@
 /** The CUDA schedule of the direct convolution. */
 #pragma once
 
-#include "codegen/pipeline.h"
 #include "direct_tiles.h"
 #include "generators/conv2d_algorithm.h"
 
@@ -15,8 +14,5 @@ namespace hconv {
  * in registers; its weights come as 16-byte loads that lanes of one column share. warps * 32 must be the number of
  * threads that the tiles give. */
 void schedule_direct_cuda(DirectConv2D &conv, Halide::Func y, const DirectTiles &tiles, Halide::Type element);
-
-/** The software pipeline that belongs to the schedule: its steps are the staging steps above. */
-PipelineRequest direct_cuda_pipeline(const DirectTiles &tiles);
 
 } // namespace hconv

@@ -229,4 +229,31 @@ template <typename T, int N> HCONV_DEVICE void scatter(T *p, const vec<int, N> &
     p[at.lane[i]] = v.lane[i];
 }
 
+/** ldmatrix into 4 or 2 consecutive registers of a thread's fragment array. */
+HCONV_DEVICE void load_matrix_x4(uint32_t *fragment, const void *row) {
+  unsigned r[4];
+  ldmatrix_x4(r, row);
+  for (int i = 0; i < 4; i++)
+    fragment[i] = r[i];
+}
+
+HCONV_DEVICE void load_matrix_x2(uint32_t *fragment, const void *row) {
+  unsigned r[2];
+  ldmatrix_x2(r, row);
+  for (int i = 0; i < 2; i++)
+    fragment[i] = r[i];
+}
+
+/** One m16n8k16 product into a lane's four sums: rows g and g + 8 by columns 2 q and 2 q + 1. */
+#define HCONV_MMA(name, instruction)                                                                                   \
+  HCONV_DEVICE void name(float &d00, float &d01, float &d10, float &d11, const uint32_t *a, const uint32_t *b) {       \
+    float d[4] = {d00, d01, d10, d11};                                                                                 \
+    const unsigned rows[4] = {a[0], a[1], a[2], a[3]}, columns[2] = {b[0], b[1]};                                      \
+    instruction(d, rows, columns);                                                                                     \
+    d00 = d[0], d01 = d[1], d10 = d[2], d11 = d[3];                                                                    \
+  }
+HCONV_MMA(mma_bf16, mma_m16n8k16_bf16)
+HCONV_MMA(mma_f16, mma_m16n8k16_f16)
+#undef HCONV_MMA
+
 } // namespace hconv

@@ -1,0 +1,45 @@
+/** Generator conv2d_mma: the same convolution as matrix products on the tensor cores, for 16-bit floats.
+ *
+ * x comes channel-innermost and padded, as generator pack_input leaves it: x(ic, w, h, b) with IC a multiple of the ic
+ * tile; packed weights keep ic innermost in memory, too. */
+#include "conv2d_generator.h"
+#include "schedules/mma_cuda.h"
+
+using namespace Halide;
+
+namespace {
+
+class Conv2DMma : public hconv::Conv2DGenerator<Conv2DMma> {
+public:
+  void generate() {
+    hconv::DirectConv2DInputs in = inputs();
+    Func by_pixel("x_by_pixel");
+    Var iw("iw"), ih("ih"), c("c"), n("n");
+    by_pixel(iw, ih, c, n) = x(c, iw, ih, n);
+    in.x = by_pixel;
+    in.x_extent[0] = x.dim(1).extent();
+    in.x_extent[1] = x.dim(2).extent();
+    in.x_extent[2] = x.dim(0).extent();
+    // Rows of channels start at multiples of the ic tile, in x and in the packed weights, where ic is innermost.
+    x.set_host_alignment(16);
+    for (int d = 1; d < 4; d++)
+      x.dim(d).set_stride(x.dim(d).stride() / int(ic) * int(ic));
+    for (int d = 0; d < 3; d++)
+      w.dim(d).set_stride(w.dim(d).stride() / int(ic) * int(ic));
+    w.dim(3).set_stride(1);
+
+    hconv::DirectConv2D conv = hconv::direct_conv2d(in, element, hconv::Staging::padded);
+    y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
+    hconv::schedule_mma_cuda(conv, y, tiles());
+  }
+
+protected:
+  void request(hconv::CudaBackendOptions &options) override {
+    hconv::Conv2DGenerator<Conv2DMma>::request(options);
+    options.tensor_core = hconv::mma_tensor_core();
+  }
+};
+
+} // namespace
+
+HALIDE_REGISTER_GENERATOR(Conv2DMma, conv2d_mma)
