@@ -2,7 +2,8 @@
 
 ALGORITHM.cuda.check looks at the CUDA text, ALGORITHM.sass.check at the machine code for sm_90a. The manifest row's keys
 are variables there (tile_oc is [[TILE_OC]]), besides NAME, CTYPE (C++ element type), THREADS, ACCUMULATORS (sums of one
-thread) and VECTOR (elements in 16 bytes). Lines that hold for one element type only carry the prefix CUDA-F32 and so on.
+thread), VECTOR (elements in 16 bytes) and STAGES_IN_FLIGHT. Lines that hold only for one element type carry the prefix
+CUDA-F32 and so on, those for rows with stages > 1 or = 1 CUDA-PIPELINED or CUDA-PLAIN; likewise with SASS.
 """
 
 import os
@@ -41,12 +42,16 @@ def variables(row):
     values = {key.upper(): value for key, value in row.items() if isinstance(value, int)}
     values.update(NAME=row["name"], CTYPE=CTYPES[row["type"]], VECTOR=16 // ELEMENT_BYTES[row["type"]])
     if row["algorithm"] == "direct":
-        values.update(THREADS=32 * row["warps"], ACCUMULATORS=row["thread_oc"] * row["thread_ow"])
+        values.update(THREADS=32 * row["warps"], ACCUMULATORS=row["thread_oc"] * row["thread_ow"],
+                      STAGES_IN_FLIGHT=max(row["stages"] - 2, 0))
     return values
 
 
 def file_check(check_file, text, prefix, row, forbidden=()):
-    command = [file_check_program(), str(check_file), f"--check-prefixes={prefix},{prefix}-{row['type'].upper()}",
+    staging = "PIPELINED" if row["stages"] > 1 else "PLAIN"
+    prefixes = [prefix, *(f"{prefix}-{suffix}" for suffix in
+                          (row["type"].upper(), staging, f"{staging}-{row['type'].upper()}"))]
+    command = [file_check_program(), str(check_file), f"--check-prefixes={','.join(prefixes)}",
                "--allow-unused-prefixes", "--dump-input=never",
                *(f"--implicit-check-not={word}" for word in forbidden),
                *(f"-D{key}={value}" for key, value in variables(row).items())]
@@ -88,6 +93,10 @@ def test_sass(row, nvcc, cuobjdump):
     # Local memory, that is spills or an array that is not in registers; double precision; generic addressing.
     file_check(HERE / f"{row['algorithm']}.sass.check", text, "SASS", row,
                forbidden=("LDL", "STL", "DFMA", "DADD", "DMUL", " LD.E", " ST.E"))
+    if row["algorithm"] == "direct":
+        # Each sum of a thread once a tap that is staged: the loops around them are unrolled, and products are fused.
+        wanted = row["thread_oc"] * row["thread_ow"] * max(row["kw_tile"], 1)
+        assert text.count("FFMA") >= wanted, f"{text.count('FFMA')} FFMA, expected at least {wanted}"
 
 
 def test_the_checks_do_fail(tmp_path):
