@@ -70,7 +70,7 @@ struct Reference {
 
   double weight(int64_t oc, int64_t ic, int64_t kh, int64_t kw) const {
     const PackedExtents &e = plan.packed;
-    return value(plan.problem, w, ((ic * e.kh + kh) * e.kw + kw) * e.oc + oc);
+    return value(plan.problem, w, oc * e.oc_stride + kw * e.kw_stride + kh * e.kh_stride + ic * e.ic_stride);
   }
 
   Exact at(int64_t b, int64_t oc, int64_t oh, int64_t ow) const {
@@ -171,14 +171,14 @@ hconv_status check_packed_weights(const hconv_plan &plan, const DLTensor &w, con
   if (hconv_status bad = fetch(plan, packed, static_cast<int64_t>(plan.packed_bytes), stream, &found))
     return bad;
   const std::vector<char> zero(static_cast<size_t>(size));
-  int64_t i = 0;
   for (int64_t ic = 0; ic < e.ic; ++ic)
     for (int64_t kh = 0; kh < e.kh; ++kh)
       for (int64_t kw = 0; kw < e.kw; ++kw)
-        for (int64_t oc = 0; oc < e.oc; ++oc, ++i) {
+        for (int64_t oc = 0; oc < e.oc; ++oc) {
           const bool inside = ic < p.in_channels && oc < p.out_channels;
           const char *expected =
               inside ? from.data() + (((oc * p.in_channels + ic) * e.kh + kh) * e.kw + kw) * size : zero.data();
+          const int64_t i = oc * e.oc_stride + kw * e.kw_stride + kh * e.kh_stride + ic * e.ic_stride;
           if (std::memcmp(found.data() + i * size, expected, static_cast<size_t>(size)) != 0)
             return fail(HCONV_INTERNAL_ERROR,
                         "HCONV_CHECK: %s packed a wrong weight at [ic %lld, kh %lld, kw %lld, oc %lld]; expected %s.",

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "error.h"
-#include "problem.h"
+#include "layout.h"
 #include "validation.h"
 
 namespace hconv::runtime {
@@ -14,18 +14,15 @@ constexpr int64_t grid_y_limit = 65535;
 int64_t tiles(int64_t extent, int32_t tile) {
   return (extent + std::max(tile, 1) - 1) / std::max(tile, 1);
 }
-int64_t round_up(int64_t extent, int32_t tile) {
-  return tiles(extent, tile) * std::max(tile, 1);
-}
 long long wide(int64_t value) {
   return value;
 }
 
-/// The pack kernel that fits a convolution variant: by element size and kind of memory.
-const Variant *pack_for(const Variant &conv) {
+/// The pack or pack_input kernel that fits a convolution variant: by element size and kind of memory.
+const Variant *helper_for(const Variant &conv, Algorithm algorithm) {
   const Type type = conv.type == Type::f32 ? Type::b32 : Type::b16;
   for (const Variant &v : variants())
-    if (v.algorithm == Algorithm::pack && v.type == type && is_cuda(v.target) == is_cuda(conv.target))
+    if (v.algorithm == algorithm && v.type == type && is_cuda(v.target) == is_cuda(conv.target))
       return &v;
   return nullptr;
 }
@@ -43,6 +40,10 @@ std::string does_not_fit(const Variant &v, const hconv_problem &p) {
   if (packed.elements < 0 || packed.elements >= element_limit)
     return text("its packed weights would have extents [%lld, %lld, %lld, %lld], 2^31 elements or more",
                 wide(packed.ic), wide(packed.kh), wide(packed.kw), wide(packed.oc));
+  const PackedInput input = packed_input(p, v);
+  if (input.image < 0 || input.image >= element_limit)
+    return text("its packed input would have [%lld, %lld, %lld] elements an image, 2^31 or more", wide(input.height),
+                wide(input.width), wide(input.ic));
   if (!is_cuda(v.target))
     return "";
   const Geometry g = geometry_of(p);
@@ -63,42 +64,57 @@ std::string needs_more_shared_memory(const Variant &v, const Machine &machine) {
   return "";
 }
 
-bool matches(const Variant &v, const Rule &r) {
-  const auto agrees = [](int32_t wanted, int32_t found) { return wanted == 0 || wanted == found; };
-  return v.algorithm == Algorithm::direct && v.target == r.target && (r.types >> static_cast<int>(v.type) & 1) &&
-         agrees(r.tile_oc, v.tile_oc) && agrees(r.tile_ow, v.tile_ow) && agrees(r.tile_oh, v.tile_oh) &&
-         agrees(r.stages, v.stages) && agrees(r.warps, v.warps);
-}
-
-bool holds(const Rule &r, const Variant &v, const hconv_problem &p) {
-  const Geometry g = geometry_of(p);
-  if (!r.oc.holds(p.out_channels) || !r.ow.holds(g.output_width) || !r.kw.holds(p.kernel_width))
-    return false;
-  // Saturated: a batch beyond this many blocks satisfies every rule.
-  int64_t blocks;
-  const bool fits = product(&blocks, {p.batch, tiles(g.output_height, v.tile_oh), tiles(p.out_channels, v.tile_oc),
-                                      tiles(g.output_width, v.tile_ow)});
-  return !fits || blocks >= r.least_blocks;
-}
-
-const Variant *first_of(const Rule &rule, const hconv_problem &p, const std::vector<const Variant *> &serving) {
-  const Variant *found = nullptr;
+/// The cheapest of the variants; of equals one made for this KW, and then the first. Null if there is none.
+const Variant *cheapest(const std::vector<const Variant *> &serving, const hconv_problem &p, const Machine &machine,
+                        Cost *cost) {
+  const Variant *best = nullptr;
   for (const Variant *v : serving) {
-    if (!matches(*v, rule) || !holds(rule, *v, p))
-      continue;
-    if (v->kw != 0) // made for this KW
-      return v;
-    if (!found)
-      found = v;
+    const Cost c = cost_of(*v, p, machine);
+    if (!best || c.value < cost->value || (c.value == cost->value && v->kw != 0 && best->kw == 0)) {
+      best = v;
+      *cost = c;
+    }
   }
-  return found;
+  return best;
+}
+
+void choose_on_cuda(const std::vector<const Variant *> &serving, const hconv_problem &p, const Machine &machine,
+                    Choice *choice) {
+  choice->variant = cheapest(serving, p, machine, &choice->cost);
+  choice->source = "the least cost";
+}
+
+void choose_on_cpu(const std::vector<const Variant *> &serving, Choice *choice) {
+  for (const Preference &preference : cpu_preferences())
+    for (const Variant *v : serving)
+      if (!choice->variant && v->target == preference.target) {
+        choice->variant = v;
+        choice->source = preference.because;
+      }
+}
+
+/// Adds the variants that could serve as well, and finds the cheapest of them.
+void compare_others(std::vector<const Variant *> others, const hconv_problem &p, const Machine &machine,
+                    Choice *choice) {
+  others.erase(std::remove(others.begin(), others.end(), choice->variant), others.end());
+  const bool cuda = is_cuda(choice->variant->target);
+  if (cuda) {
+    choice->cost = cost_of(*choice->variant, p, machine);
+    choice->runner_up = cheapest(others, p, machine, &choice->runner_up_cost);
+  }
+  for (const Variant *v : others) {
+    std::string reason = "it could serve, but another one comes first: " + choice->source;
+    if (cuda)
+      reason += text(" (its cost is %.6g, not %.6g)", cost_of(*v, p, machine).value, choice->cost.value);
+    choice->declined.push_back({v, std::move(reason)});
+  }
 }
 
 hconv_status choose_pinned(const hconv_problem &p, const Machine &machine, const Environment &environment,
                            Choice *choice) {
   const char *pin = environment.variant.c_str();
   const Variant *v = find_variant(environment.variant);
-  if (!v || v->algorithm == Algorithm::pack)
+  if (!v || !is_convolution(v->algorithm))
     return fail(HCONV_INVALID_ARGUMENT,
                 "HCONV_VARIANT is '%s', which is no compiled convolution variant; expected a name that `hconv list` "
                 "shows.",
@@ -132,14 +148,6 @@ hconv_status nothing_serves(const hconv_problem &p, const std::vector<Declined> 
 
 } // namespace
 
-PackedExtents packed_extents(const hconv_problem &p, const Variant &v) {
-  PackedExtents e{round_up(p.out_channels, v.tile_oc), p.kernel_width, p.kernel_height, round_up(p.in_channels, v.ic),
-                  0};
-  if (!product(&e.elements, {e.oc, e.kw, e.kh, e.ic}))
-    e.elements = -1;
-  return e;
-}
-
 std::string why_not(const Variant &v, const hconv_problem &p, const Machine &machine, const std::string &backend) {
   Type type;
   if (!type_of(p.dtype, &type) || type != v.type)
@@ -152,14 +160,18 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
                 backend.empty() ? "cuda (the default)" : backend.c_str());
   if (std::string lacks = processor_lacks(v.target, machine); !lacks.empty())
     return lacks;
+  if (v.algorithm == Algorithm::mma && raw(p.math) == HCONV_MATH_STRICT)
+    return "it sums on tensor cores, and HCONV_MATH_STRICT asks for float32 multiply-adds only";
   if (v.kw != 0 && p.kernel_width % v.kw != 0)
     return text("it is made for KW that is a multiple of %d, and KW is %lld", v.kw, wide(p.kernel_width));
   if (v.kh_tile > 1 && p.kernel_height % v.kh_tile != 0)
     return text("it is made for KH that is a multiple of %d, and KH is %lld", v.kh_tile, wide(p.kernel_height));
   if (std::string reason = does_not_fit(v, p); !reason.empty())
     return reason;
-  if (!pack_for(v))
+  if (!helper_for(v, Algorithm::pack))
     return "no pack kernel is compiled for its weights";
+  if (v.algorithm == Algorithm::mma && !helper_for(v, Algorithm::pack_input))
+    return "no pack_input kernel is compiled for its input";
   return needs_more_shared_memory(v, machine);
 }
 
@@ -173,7 +185,7 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
       return bad;
   std::vector<const Variant *> serving;
   for (const Variant &v : variants()) {
-    if (v.algorithm == Algorithm::pack || &v == choice->variant)
+    if (!is_convolution(v.algorithm) || &v == choice->variant)
       continue;
     std::string reason = why_not(v, p, machine, backend);
     if (!reason.empty())
@@ -181,20 +193,18 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
     else
       serving.push_back(&v);
   }
-  int line = 0;
-  for (const Rule &rule : dispatch_rules()) {
-    if (choice->variant)
-      break;
-    ++line;
-    choice->variant = first_of(rule, p, serving);
-    choice->source = text("line %d of the dispatch table: %s", line, rule.because);
+  if (!choice->variant) {
+    if (raw(p.device.device_type) == kDLCUDA)
+      choose_on_cuda(serving, p, machine, choice);
+    else
+      choose_on_cpu(serving, choice);
   }
   if (!choice->variant)
     return nothing_serves(p, choice->declined);
-  for (const Variant *v : serving)
-    if (v != choice->variant)
-      choice->declined.push_back({v, "it could serve, but another one comes first: " + choice->source});
-  choice->pack = pack_for(*choice->variant);
+  compare_others(serving, p, machine, choice);
+  choice->pack = helper_for(*choice->variant, Algorithm::pack);
+  if (choice->variant->algorithm == Algorithm::mma)
+    choice->pack_input = helper_for(*choice->variant, Algorithm::pack_input);
   return HCONV_OK;
 }
 

@@ -1,4 +1,5 @@
-// Which variant computes a problem. The order of preference is the table in dispatch_table.cpp.
+// Which variant computes a problem. On CUDA the cheapest one that can serve (dispatch_cost.cpp), with the speeds of
+// dispatch_table.cpp; on the CPU the first target of the order in dispatch_table.cpp.
 #pragma once
 
 #include <string>
@@ -11,23 +12,33 @@
 
 namespace hconv::runtime {
 
-/// An inclusive range; the default holds everything.
-struct Range64 {
-  int64_t least = 0, most = INT64_MAX;
-  bool holds(int64_t value) const { return least <= value && value <= most; }
+/// One line of the table of speeds. It holds for the variants of `algorithm` that agree with each number that is not 0;
+/// the first line that holds for a variant gives its speed.
+struct Speed {
+  Algorithm algorithm;
+  int32_t tile_oc, tile_ow, tile_oh;
+  int32_t thread_oc, thread_ow, thread_oh; ///< of mma: the tile of a warp
+  int32_t kw, kw_tile, kh_tile;
+  double speed; ///< products in a unit of time of one multiprocessor that is full of the variant's blocks
 };
+Table<Speed> dispatch_speeds();
+bool holds(const Speed &speed, const Variant &variant);
 
-/// One line of the dispatch table: where the conditions hold, variants of `target` with this tile are preferred.
-struct Rule {
+/// The CPU's targets, the preferred one first.
+struct Preference {
   Target target;
-  int types;                ///< sum of 1 << Type; see dispatch_table.cpp
-  Range64 oc, ow, kw;       ///< conditions on the problem
-  int64_t least_blocks;     ///< condition on B * ceil(OH / tile_oh) * ceil(OC / tile_oc) * ceil(OW / tile_ow)
-  int32_t tile_oc, tile_ow; ///< 0: any
-  int32_t tile_oh, stages, warps;
   const char *because; ///< a phrase for explain
 };
-Table<Rule> dispatch_rules();
+Table<Preference> cpu_preferences();
+
+/// What a CUDA variant is expected to take.
+struct Cost {
+  int64_t blocks = 0; ///< of all launches together
+  int64_t waves = 0;  ///< how often the device is filled with blocks, the last time perhaps partly
+  double speed = 1;   ///< of the table
+  double value = 0;   ///< time, in the table's unit: waves * products of a full multiprocessor / speed
+};
+Cost cost_of(const Variant &variant, const hconv_problem &problem, const Machine &machine);
 
 struct Declined {
   const Variant *variant;
@@ -35,17 +46,15 @@ struct Declined {
 };
 
 struct Choice {
-  const Variant *variant = nullptr; ///< null: nothing serves
-  const Variant *pack = nullptr;    ///< packs weights for it
-  std::string source;               ///< the rule's text, or the pin's
-  std::vector<Declined> declined;   ///< every other convolution variant, with a reason
+  const Variant *variant = nullptr;    ///< null: nothing serves
+  const Variant *pack = nullptr;       ///< packs weights for it
+  const Variant *pack_input = nullptr; ///< packs x for it; null where it reads x itself
+  std::string source;                  ///< what decided: a phrase for explain
+  std::vector<Declined> declined;      ///< every other convolution variant, with a reason
+  Cost cost;                           ///< of `variant`; without a meaning on the CPU
+  const Variant *runner_up = nullptr;  ///< on CUDA, the cheapest other variant that could serve; null: there is none
+  Cost runner_up_cost;
 };
-
-/// Extents of the packed weights of `variant`, and their product in elements (-1: it does not fit in 64 bits).
-struct PackedExtents {
-  int64_t oc, kw, kh, ic, elements;
-};
-PackedExtents packed_extents(const hconv_problem &problem, const Variant &variant);
 
 /// Why `variant` cannot compute `problem` on `machine`; "" if it can.
 std::string why_not(const Variant &variant, const hconv_problem &problem, const Machine &machine,

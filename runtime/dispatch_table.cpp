@@ -1,6 +1,4 @@
-// The order of preference, read from top to bottom: the first line whose conditions hold and of which a compiled
-// variant can serve decides. Among variants of one line, one made for exactly this KW comes first, then the manifest's
-// order.
+// The two tables that dispatch reads: how fast each CUDA tile is, and which CPU target comes first.
 #include <iterator>
 
 #include "dispatch.h"
@@ -8,40 +6,38 @@
 namespace hconv::runtime {
 namespace {
 
-constexpr int f32 = 1 << static_cast<int>(Type::f32);
-constexpr int bf16 = 1 << static_cast<int>(Type::bf16);
-constexpr int f16 = 1 << static_cast<int>(Type::f16);
-constexpr int all = f32 | bf16 | f16;
-constexpr Range64 any{};
-constexpr Range64 up_to(int64_t most) {
-  return {0, most};
-}
-constexpr Range64 from(int64_t least) {
-  return {least, INT64_MAX};
-}
+constexpr Algorithm direct = Algorithm::direct;
+constexpr Algorithm mma = Algorithm::mma;
 
-// A tile that fills the device (blocks: one for each of an H200's 132 multiprocessors) and wastes little of its area.
+// Only the ratios count. They are estimates: a tile that loads less for each product is faster, tensor cores are eight
+// times as fast. To measure a line, pin its variant (HCONV_VARIANT) on a problem of many full waves and enter the
+// products a second of one multiprocessor, relative to the other lines; `hconv explain` shows what follows from it.
 // clang-format off
-constexpr Rule rules[] = {
-    // target             types  OC         OW          KW   blocks  tile: OC  OW  OH stages warps
-    {Target::cuda,        all, up_to(32),  from(97),   any, 132,          32, 128, 0, 0, 0, "few output channels, wide rows"},
-    {Target::cuda,        all, up_to(32),  any,        any, 0,            32,  64, 0, 0, 0, "few output channels"},
-    {Target::cuda,        all, any,        up_to(32),  any, 0,            64,  32, 0, 0, 0, "rows of at most 32 outputs"},
-    {Target::cuda,        all, any,        from(97),   any, 132,          64, 128, 0, 0, 0, "wide rows, enough blocks"},
-    {Target::cuda,        all, any,        from(33),   any, 132,          64,  64, 0, 0, 0, "enough blocks"},
-    {Target::cuda,        all, any,        any,        any, 0,            32,  64, 0, 0, 0, "few blocks"},
-    {Target::cuda,        all, any,        any,        any, 0,             0,   0, 0, 0, 0, "any CUDA variant"},
-    {Target::halide_ptx,  all, any,        any,        any, 0,             0,   0, 0, 0, 0, "HCONV_BACKEND=halide_ptx"},
-    {Target::cpu_avx512,  all, any,        any,        any, 0,             0,   0, 0, 0, 0, "the processor has AVX-512"},
-    {Target::cpu_avx2,    all, any,        any,        any, 0,             0,   0, 0, 0, 0, "the processor has AVX2"},
-    {Target::cpu_baseline,all, any,        any,        any, 0,             0,   0, 0, 0, 0, "any x86-64 processor"},
+constexpr Speed speeds[] = {
+    // algorithm  tile: OC   OW  OH  thread/warp: OC  OW  OH   KW  kw_tile  kh_tile  speed
+    {direct,            64, 128, 0,               0,  0,  0,   0,  0,       0,       1.00},
+    {direct,            64,  64, 0,               0,  0,  0,   0,  0,       0,       0.95},
+    {direct,            32, 128, 0,               0,  0,  0,   0,  0,       0,       0.95},
+    {direct,            32,  64, 0,               0,  0,  0,   0,  0,       0,       0.85},
+    {direct,            64,  32, 0,               0,  0,  0,   0,  0,       0,       0.85},
+    {direct,             0,   0, 0,               0,  0,  0,   0,  0,       0,       1.00}, // other tiles
+    {mma,                0,   0, 0,               0,  0,  0,   0,  0,       0,       8.00},
 };
 // clang-format on
 
+constexpr Preference preferences[] = {
+    {Target::cpu_avx512, "the processor has AVX-512"},
+    {Target::cpu_avx2, "the processor has AVX2"},
+    {Target::cpu_baseline, "any x86-64 processor"},
+};
+
 } // namespace
 
-Table<Rule> dispatch_rules() {
-  return {std::begin(rules), std::end(rules)};
+Table<Speed> dispatch_speeds() {
+  return {std::begin(speeds), std::end(speeds)};
+}
+Table<Preference> cpu_preferences() {
+  return {std::begin(preferences), std::end(preferences)};
 }
 
 } // namespace hconv::runtime

@@ -39,6 +39,23 @@ Json parameters_of(const Variant &v) {
           {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic}};
 }
 
+int64_t images_per_launch(const Explanation &e) {
+  return launch_batch(e.geometry, packed_input(e.problem, *e.choice.variant));
+}
+
+Json json_of(const Variant &v, const Cost &cost) {
+  return {{"variant", v.name},
+          {"value", cost.value},
+          {"blocks", cost.blocks},
+          {"waves", cost.waves},
+          {"speed", cost.speed}};
+}
+
+std::string plain_of(const Cost &cost) {
+  return text("%.6g (%lld blocks in %lld waves, speed %.3g)", cost.value, static_cast<long long>(cost.blocks),
+              static_cast<long long>(cost.waves), cost.speed);
+}
+
 std::string json_of(const Explanation &e) {
   const hconv_problem &p = e.problem;
   const Variant &v = *e.choice.variant;
@@ -63,14 +80,18 @@ std::string json_of(const Explanation &e) {
   j["flops"] = e.geometry.flops;
   j["bytes"] = {{"x", bytes.x}, {"w", bytes.w}, {"bias", bytes.bias}, {"y", bytes.y}};
   j["packed_bytes"] = e.packed.elements * e.geometry.element_bytes;
-  j["workspace_bytes"] = 0;
-  j["images_per_launch"] = launch_batch(e.geometry);
+  j["workspace_bytes"] = workspace_bytes(p, v);
+  j["images_per_launch"] = images_per_launch(e);
   j["variant"] = {{"name", v.name},
                   {"algorithm", name_of(v.algorithm)},
                   {"type", name_of(v.type)},
                   {"target", name_of(v.target)},
                   {"parameters", parameters_of(v)}};
   j["source"] = e.choice.source;
+  if (is_cuda(v.target)) {
+    j["cost"] = json_of(v, e.choice.cost);
+    j["runner_up"] = e.choice.runner_up ? json_of(*e.choice.runner_up, e.choice.runner_up_cost) : Json();
+  }
   j["error_bound"] = {{"relative_to_sum_of_absolute_products", sum_error_bound(e.geometry.products)},
                       {"rounding_relative_to_result", p.dtype.bits == 32 ? 0.0 : unit_roundoff(p.dtype)}};
   j["declined"] = Json::array();
@@ -91,14 +112,19 @@ std::string plain_of(const Explanation &e) {
   t += text("device       %s%s\n", e.present ? "" : "not present: ", e.device.c_str());
   t += text("work         %.4g GFLOP, %lld products in each sum\n", e.geometry.flops * 1e-9, wide(e.geometry.products));
   t += text("bytes        x %lld, w %lld, y %lld\n", wide(bytes.x), wide(bytes.w), wide(bytes.y));
-  t += text("memory       %lld bytes of packed weights, 0 bytes of workspace\n",
-            wide(e.packed.elements * e.geometry.element_bytes));
-  t += text("launches     up to %lld images each\n", wide(launch_batch(e.geometry)));
+  t += text("memory       %lld bytes of packed weights, %lld bytes of workspace\n",
+            wide(e.packed.elements * e.geometry.element_bytes), wide(workspace_bytes(p, v)));
+  t += text("launches     up to %lld images each\n", wide(images_per_launch(e)));
   t += text("variant      %s\n", v.name);
-  t += text("parameters   tile OC %d, OW %d, OH %d; thread OC %d, OW %d; IC step %d, KW %s; stages %d, warps %d\n",
-            v.tile_oc, v.tile_ow, std::max(v.tile_oh, 1), v.thread_oc, v.thread_ow, v.ic,
-            v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
+  t += text("parameters   tile OC %d, OW %d, OH %d; %s OC %d, OW %d; IC step %d, KW %s; stages %d, warps %d\n",
+            v.tile_oc, v.tile_ow, std::max(v.tile_oh, 1), v.algorithm == Algorithm::mma ? "warp" : "thread",
+            v.thread_oc, v.thread_ow, v.ic, v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
   t += text("chosen by    %s\n", e.choice.source.c_str());
+  if (is_cuda(v.target)) {
+    t += text("cost         %s\n", plain_of(e.choice.cost).c_str());
+    if (const Variant *next = e.choice.runner_up)
+      t += text("runner-up    %s: %s\n", next->name, plain_of(e.choice.runner_up_cost).c_str());
+  }
   t += text("error bound  |y - exact| <= %.3g * (sum of |x*w| + |bias|)", sum_error_bound(e.geometry.products));
   if (p.dtype.bits != 32)
     t += text(" + %.3g * |y|, the rounding to %s", unit_roundoff(p.dtype), text_of(p.dtype).c_str());

@@ -47,8 +47,8 @@ Json json_of(const Variant &v) {
 }
 
 std::string plain_of(const Variant &v) {
-  std::string t = text("%-58s %-6s %-5s %-12s", v.name, name_of(v.algorithm), name_of(v.type), name_of(v.target));
-  if (v.algorithm == Algorithm::direct)
+  std::string t = text("%-58s %-10s %-5s %-12s", v.name, name_of(v.algorithm), name_of(v.type), name_of(v.target));
+  if (is_convolution(v.algorithm))
     t += text(" OC %3d OW %3d OH %d IC %2d KW %s stages %d warps %d", v.tile_oc, v.tile_ow, v.tile_oh ? v.tile_oh : 1,
               v.ic, v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
   t += "\n";

@@ -45,10 +45,13 @@ Machine machine_of(DLDevice device) {
     return machine;
   const cuda::Driver &d = cuda::driver();
   cuda::Device handle;
-  int bytes;
-  if (d.absent.empty() && device.device_id < d.devices && d.device_get(&handle, device.device_id) == cuda::success &&
-      d.device_attribute(&bytes, cuda::attribute_max_shared_memory_per_block_optin, handle) == cuda::success)
-    machine.shared_bytes_per_block = bytes;
+  if (!d.absent.empty() || device.device_id >= d.devices || d.device_get(&handle, device.device_id) != cuda::success)
+    return machine;
+  int value;
+  if (d.device_attribute(&value, cuda::attribute_max_shared_memory_per_block_optin, handle) == cuda::success)
+    machine.shared_bytes_per_block = value;
+  if (d.device_attribute(&value, cuda::attribute_multiprocessor_count, handle) == cuda::success && value > 0)
+    machine.multiprocessors = value;
   return machine;
 }
 

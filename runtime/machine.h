@@ -12,6 +12,7 @@ struct Machine {
   bool avx2 = false;                  ///< AVX2, FMA and F16C
   bool avx512 = false;                ///< AVX-512 F, CD, BW, DQ and VL besides
   int64_t shared_bytes_per_block = 0; ///< largest dynamic shared memory of a CUDA block; 0: not known
+  int multiprocessors = 132;          ///< of the CUDA device; an H200's where there is none
 };
 
 /// The processor, and for a CUDA device that is present its limits.

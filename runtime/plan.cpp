@@ -8,20 +8,25 @@
 namespace hconv::runtime {
 namespace {
 
-/// Loads the modules of both kernels without launching them, so that the first hconv_run can be captured in a graph.
+/// Loads the modules of all its kernels without launching them, so that the first hconv_run can be captured in a graph.
 hconv_status load_kernels(const hconv_plan &plan) {
   cuda::ContextScope scope(plan.context.handle);
   if (hconv_status bad = cuda::check(scope.result(), "cuCtxPushCurrent"))
     return bad;
-  // Two addresses, since generated code may choose between kernels by alignment. Nothing reads or writes them.
+  // Two addresses, since generated code may choose between kernels by alignment. Nothing reads or writes them. Packed
+  // data and the workspace are always aligned.
+  void *const aligned = reinterpret_cast<void *>(uintptr_t{4096});
   for (uintptr_t address : {uintptr_t{4096}, uintptr_t{4096} + plan.geometry.element_bytes}) {
     void *const nowhere = reinterpret_cast<void *>(address);
     RunContext loading(plan.context.handle, plan.context.id, nullptr, true);
-    if (hconv_status bad = call_pack(plan, &loading, nowhere, nowhere))
+    if (hconv_status bad = call_pack(plan, &loading, nowhere, aligned))
       return bad;
+    if (plan.pack_input)
+      if (hconv_status bad = call_pack_input(plan, &loading, nowhere, aligned, 1))
+        return bad;
     if (plan.variant->target == Target::halide_ptx) // its launcher cannot load without launching
       continue;
-    if (hconv_status bad = call_conv(plan, &loading, nowhere, nowhere, nullptr, nowhere, 1))
+    if (hconv_status bad = call_conv(plan, &loading, nowhere, aligned, nullptr, nowhere, aligned, 1))
       return bad;
   }
   return HCONV_OK;
@@ -46,10 +51,12 @@ hconv_status create(const hconv_problem *problem, hconv_plan **result) {
     return bad;
   plan->variant = choice.variant;
   plan->pack = choice.pack;
+  plan->pack_input = choice.pack_input;
   plan->packed = packed_extents(*problem, *choice.variant);
   plan->packed_bytes = static_cast<size_t>(plan->packed.elements * plan->geometry.element_bytes);
-  plan->workspace_bytes = 0;
-  plan->launch_batch = launch_batch(plan->geometry);
+  plan->input = packed_input(*problem, *choice.variant);
+  plan->workspace_bytes = static_cast<size_t>(workspace_bytes(*problem, *choice.variant));
+  plan->launch_batch = launch_batch(plan->geometry, plan->input);
   if (plan->on_cuda())
     if (hconv_status bad = load_kernels(*plan))
       return bad;

@@ -5,6 +5,7 @@
 
 #include "cuda/context.h"
 #include "dispatch.h"
+#include "layout.h"
 #include "problem.h"
 #include "run_context.h"
 
@@ -13,7 +14,9 @@ struct hconv_plan {
   hconv::runtime::Geometry geometry;
   const hconv::runtime::Variant *variant;
   const hconv::runtime::Variant *pack;
+  const hconv::runtime::Variant *pack_input; ///< null: the variant reads x itself
   hconv::runtime::PackedExtents packed;
+  hconv::runtime::PackedInput input;
   size_t packed_bytes;
   size_t workspace_bytes;
   int64_t launch_batch; ///< images of one launch, so that each launch stays below 2^31 elements
@@ -29,14 +32,13 @@ struct hconv_plan {
 
 namespace hconv::runtime {
 
-/// Images of one launch: one or more, with all of x and y in fewer than 2^30 elements where that is possible. (Half of
-/// the 2^31 that kernels can index, so that tiles which reach over the edge stay in range as well.)
-int64_t launch_batch(const Geometry &geometry);
-
 /// Calls the plan's functions on addresses that have been checked; device addresses on CUDA, whose context is current.
+/// call_conv packs x into the workspace first where the variant wants it so, and the packed input of `batch` images
+/// fits.
 hconv_status call_pack(const hconv_plan &plan, RunContext *run, const void *w, void *packed);
+hconv_status call_pack_input(const hconv_plan &plan, RunContext *run, const void *x, void *workspace, int64_t batch);
 hconv_status call_conv(const hconv_plan &plan, RunContext *run, const void *x, const void *packed, const void *bias,
-                       void *y, int64_t batch);
+                       void *y, void *workspace, int64_t batch);
 
 /// HCONV_CHECK=1: waits for the stream and compares y with a float64 reference; packed weights with w.
 hconv_status check_result(const hconv_plan &plan, const DLTensor &x, const void *packed, const DLTensor *bias,

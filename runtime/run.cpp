@@ -52,7 +52,7 @@ hconv_status run(const hconv_plan *plan, const DLTensor *x, const void *packed, 
     RunContext run(plan->context.handle, plan->context.id, static_cast<cuda::Stream>(stream), false);
     if (hconv_status bad = call_conv(*plan, &run, data_of(*x) + first * g.x_image * g.element_bytes, packed,
                                      bias ? data_of(*bias) : nullptr, data_of(*y) + first * g.y_image * g.element_bytes,
-                                     std::min(plan->launch_batch, batch - first)))
+                                     workspace, std::min(plan->launch_batch, batch - first)))
       return bad;
   }
   return environment().check ? check_result(*plan, *x, packed, bias, *y, stream) : HCONV_OK;

@@ -24,7 +24,7 @@ hconv_status problem_from_tensors(const DLTensor *x, const DLTensor *w, const hc
 /// w against the plan, packed's size, alignment, and that the two do not overlap.
 hconv_status check_pack(const hconv_plan &plan, const DLTensor *w, const void *packed, size_t packed_bytes);
 
-/// x, packed, bias, y and workspace against the plan; y may overlap none of the others.
+/// x, packed, bias, y and workspace against the plan; y and the workspace may overlap none of the others.
 hconv_status check_run(const hconv_plan &plan, const DLTensor *x, const void *packed, const DLTensor *bias,
                        const DLTensor *y, const void *workspace, size_t workspace_bytes);
 

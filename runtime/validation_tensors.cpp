@@ -197,10 +197,20 @@ hconv_status check_run(const hconv_plan &plan, const DLTensor *x, const void *pa
                 workspace_bytes, plan.workspace_bytes);
   if (plan.workspace_bytes && !workspace)
     return fail(HCONV_INVALID_ARGUMENT, "workspace is null; expected the address of %zu bytes.", plan.workspace_bytes);
+  if (plan.workspace_bytes && reinterpret_cast<uintptr_t>(workspace) % 16)
+    return fail(HCONV_INVALID_ARGUMENT, "workspace is at address %p; expected a multiple of 16.", workspace);
   const Range ry = range_of(*y, expected_y(plan.problem));
-  if (hconv_status bad = check_apart(ry, {"packed", reinterpret_cast<uintptr_t>(packed), plan.packed_bytes}))
+  const Range rp{"packed", reinterpret_cast<uintptr_t>(packed), plan.packed_bytes};
+  const Range rw{"workspace", reinterpret_cast<uintptr_t>(workspace), plan.workspace_bytes};
+  if (hconv_status bad = check_apart(ry, rp))
     return bad;
-  return check_apart(ry, {"workspace", reinterpret_cast<uintptr_t>(workspace), plan.workspace_bytes});
+  if (hconv_status bad = check_apart(ry, rw))
+    return bad;
+  if (hconv_status bad = check_apart(rw, rp))
+    return bad;
+  if (hconv_status bad = check_apart(rw, range_of(*x, expected_x(plan.problem))))
+    return bad;
+  return bias ? check_apart(rw, range_of(*bias, expected_bias(plan.problem))) : accepted;
 }
 
 } // namespace hconv::runtime

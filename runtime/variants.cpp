@@ -7,7 +7,9 @@ extern "C" {
 #define HCONV_DECLARE_direct(name)                                                                                     \
   int name(const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, int32_t, int32_t, int32_t,           \
            halide_buffer_t *);
+#define HCONV_DECLARE_mma(name) HCONV_DECLARE_direct(name)
 #define HCONV_DECLARE_pack(name) int name(const void *, halide_buffer_t *, halide_buffer_t *);
+#define HCONV_DECLARE_pack_input(name) int name(const void *, halide_buffer_t *, int32_t, int32_t, halide_buffer_t *);
 #define HCONV_VARIANT(name, algorithm, ...) HCONV_DECLARE_##algorithm(name)
 #include "variants.inc"
 #undef HCONV_VARIANT
@@ -16,8 +18,10 @@ extern "C" {
 namespace hconv::runtime {
 namespace {
 
-#define HCONV_FUNCTIONS_direct(name) name, nullptr
-#define HCONV_FUNCTIONS_pack(name) nullptr, name
+#define HCONV_FUNCTIONS_direct(name) name, nullptr, nullptr
+#define HCONV_FUNCTIONS_mma(name) name, nullptr, nullptr
+#define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr
+#define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name
 #define HCONV_VARIANT(name, algorithm, type, target, ...)                                                              \
   {#name, Algorithm::algorithm, Type::type, Target::target, __VA_ARGS__, HCONV_FUNCTIONS_##algorithm(name)},
 constexpr Variant variant_rows[] = {
@@ -53,7 +57,8 @@ const Variant *find_variant(const std::string &name) {
 }
 
 const char *name_of(Algorithm algorithm) {
-  return algorithm == Algorithm::direct ? "direct" : "pack";
+  constexpr const char *names[] = {"direct", "mma", "pack", "pack_input"};
+  return names[static_cast<int>(algorithm)];
 }
 
 const char *name_of(Type type) {
@@ -68,6 +73,10 @@ const char *name_of(Target target) {
 
 bool is_cuda(Target target) {
   return target == Target::cuda || target == Target::halide_ptx;
+}
+
+bool is_convolution(Algorithm algorithm) {
+  return algorithm == Algorithm::direct || algorithm == Algorithm::mma;
 }
 
 } // namespace hconv::runtime

@@ -8,7 +8,8 @@
 
 namespace hconv::runtime {
 
-enum class Algorithm { direct, pack };
+/// `mma` is direct's sum on tensor cores. It reads packed input, channels innermost, which `pack_input` writes.
+enum class Algorithm { direct, mma, pack, pack_input };
 enum class Type { f32, bf16, f16, b32, b16 };
 enum class Target { cuda, halide_ptx, cpu, cpu_baseline, cpu_avx2, cpu_avx512 };
 
@@ -16,12 +17,17 @@ const char *name_of(Algorithm algorithm);
 const char *name_of(Type type);
 const char *name_of(Target target);
 bool is_cuda(Target target);
+bool is_convolution(Algorithm algorithm);
 
-/// y[OW,OH,OC,B] from x[W,H,IC,B], packed w[OCp,KW,KH,ICp], bias[OC]; returns 0 or a Halide error code.
+/// y[OW,OH,OC,B] from x[W,H,IC,B], packed w[OCp,KW,KH,ICp], bias[OC]; returns 0 or a Halide error code. Of mma, x is
+/// the packed input [ICp,Wp,Hp,B], and w is stored with its channels innermost: [KH][KW][OCp][ICp].
 using ConvFunction = int (*)(const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias,
                              int32_t has_bias, int32_t pad_top, int32_t pad_left, halide_buffer_t *y);
 /// packed[OCp,KW,KH,ICp] from w[KW,KH,IC,OC], both as unsigned integers of the element's size.
 using PackFunction = int (*)(const void *user_context, halide_buffer_t *w, halide_buffer_t *packed);
+/// packed[ICp,Wp,Hp,B] from x[W,H,IC,B], both as unsigned integers: x moved by the padding, zeros all around it.
+using PackInputFunction = int (*)(const void *user_context, halide_buffer_t *x, int32_t pad_top, int32_t pad_left,
+                                  halide_buffer_t *packed);
 
 struct Variant {
   const char *name;
@@ -29,9 +35,10 @@ struct Variant {
   Type type;
   Target target;
   int32_t tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, stages, warps, min_blocks, thread_oh,
-      kh_tile, unroll_ic; ///< 0: not given
-  ConvFunction conv;      ///< null for pack
-  PackFunction pack;      ///< null for convolutions
+      kh_tile, unroll_ic;       ///< 0: not given; of mma, thread_* is the tile of a warp
+  ConvFunction conv;            ///< of direct and mma, else null
+  PackFunction pack;            ///< of pack, else null
+  PackInputFunction pack_input; ///< of pack_input, else null
 };
 
 /// One kernel of one CUDA variant on one architecture, as ptxas reported it.

@@ -27,13 +27,32 @@ TEST(Explain, Json) {
   EXPECT_EQ(j["workspace_bytes"], 0);
   EXPECT_EQ(j["variant"]["name"], "conv2d_direct_bf16_oc32x64_cuda");
   EXPECT_EQ(j["variant"]["parameters"]["tile_ow"], 64);
-  EXPECT_THAT(j["source"].get<std::string>(), HasSubstr("of the dispatch table: "));
+  EXPECT_EQ(j["source"], "the least cost");
+  EXPECT_EQ(j["cost"]["blocks"], 2 * 4);
+  EXPECT_EQ(j["cost"]["waves"], 1);
+  EXPECT_EQ(j["runner_up"]["variant"], "conv2d_mma_bf16_oc64x64_cuda");
+  EXPECT_GT(j["runner_up"]["value"], j["cost"]["value"]);
   EXPECT_DOUBLE_EQ(j["error_bound"]["relative_to_sum_of_absolute_products"], 19 * 0x1p-24);
   EXPECT_DOUBLE_EQ(j["error_bound"]["rounding_relative_to_result"], 0x1p-8);
   EXPECT_EQ(j["device"]["present"], false);
   EXPECT_GT(j["declined"].size(), 10u);
   for (const json &d : j["declined"])
     EXPECT_NE(d["reason"], "") << d;
+}
+
+TEST(Explain, TheWorkspaceAndCostOfTensorCores) {
+  hconv_problem p = small_problem(cuda0);
+  p.dtype = bfloat16;
+  EnvironmentGuard pin("HCONV_VARIANT", "conv2d_mma_bf16_oc64x64_cuda");
+  const json j = json::parse(explained(p, HCONV_JSON));
+  EXPECT_EQ(j["variant"]["algorithm"], "mma");
+  EXPECT_EQ(j["workspace_bytes"], 2048); // 2 x 5 x 6 x 16 of two bytes are 1920
+  EXPECT_EQ(j["packed_bytes"], 64 * 2 * 3 * 16 * 2);
+  EXPECT_EQ(j["runner_up"]["variant"], "conv2d_direct_bf16_oc32x64_cuda");
+  const std::string content = explained(p, HCONV_TEXT);
+  EXPECT_THAT(content, HasSubstr("12288 bytes of packed weights, 2048 bytes of workspace\n"));
+  EXPECT_THAT(content, HasSubstr("; warp OC 32, OW 32; "));
+  EXPECT_THAT(content, HasSubstr("(8 blocks in 1 waves, speed 5)\nrunner-up    conv2d_direct_bf16_oc32x64_cuda: "));
 }
 
 TEST(Explain, Text) {
@@ -92,7 +111,7 @@ TEST(List, HoldsEveryVariantWithItsResources) {
   std::string content(size, '\0');
   ASSERT_EQ(hconv_list(HCONV_JSON, content.data(), &size), HCONV_OK);
   const json j = json::parse(content.c_str());
-  ASSERT_EQ(j.size(), 19u);
+  ASSERT_EQ(j.size(), 22u);
   EXPECT_EQ(j[0]["name"], "pack_b32_cuda");
   EXPECT_EQ(j[4]["name"], "conv2d_direct_f32_oc32x64_cuda");
   EXPECT_EQ(j[4]["parameters"]["stages"], 3);

@@ -140,9 +140,13 @@ TEST_F(Device, ARunIsCapturedWithoutAWarmUp) {
     const size_t bytes = hconv_plan_packed_bytes(plan);
     void *packed = nullptr;
     ASSERT_EQ(hconv_malloc(cuda0, bytes, &packed), HCONV_OK);
+    const size_t scratch = hconv_plan_workspace_bytes(plan);
+    void *workspace = nullptr;
+    ASSERT_EQ(hconv_malloc(cuda0, scratch, &workspace), HCONV_OK);
     ASSERT_EQ(begin(stream, 0), cuda::success); // 0: unsafe calls of any thread break the capture
     EXPECT_EQ(hconv_pack(plan, c.w(), packed, bytes, stream), HCONV_OK) << hconv_last_error();
-    EXPECT_EQ(hconv_run(plan, c.x(), packed, c.bias(), c.y(), nullptr, 0, stream), HCONV_OK) << hconv_last_error();
+    EXPECT_EQ(hconv_run(plan, c.x(), packed, c.bias(), c.y(), workspace, scratch, stream), HCONV_OK)
+        << hconv_last_error();
     Graph graph = nullptr, executable = nullptr;
     ASSERT_EQ(end(stream, &graph), cuda::success) << "the capture was broken";
     ASSERT_EQ(instantiate(&executable, graph, 0), cuda::success);
@@ -152,6 +156,7 @@ TEST_F(Device, ARunIsCapturedWithoutAWarmUp) {
       ASSERT_TRUE(c.right(stream)) << round;
     }
     EXPECT_EQ(hconv_free(cuda0, packed), HCONV_OK);
+    EXPECT_EQ(hconv_free(cuda0, workspace), HCONV_OK);
     EXPECT_EQ(destroy(stream), cuda::success);
   }
   cuda::release_context(&context);

@@ -62,8 +62,93 @@ TEST(DispatchOnCuda, AFixedKernelWidthServesOnlyThatWidth) {
   EXPECT_EQ(reason(p, "conv2d_direct_f32_oc64x64_kw3_cuda"), "it is made for KW that is a multiple of 3, and KW is 5");
 }
 
+TEST(DispatchOnCuda, FewerBlocksThanMultiprocessorsPreferTheSmallerTile) {
+  const hconv_problem p = problem(cuda0, 1, 64, 64, 8); // rows of 57: 57 blocks of 64x64, 114 of 32x64
+  Machine machine;
+  for (const auto &[multiprocessors, name] :
+       {std::pair<int, const char *>{132, "oc32x64"}, {114, "oc32x64"}, {16, "oc64x64"}, {1, "oc64x64"}}) {
+    machine.multiprocessors = multiprocessors;
+    EXPECT_EQ(chosen(p, machine), std::string("conv2d_direct_f32_") + name + "_cuda") << multiprocessors;
+  }
+}
+
+TEST(DispatchOnCuda, TensorCoresServe16BitTypesUnlessStrict) {
+  hconv_problem p = problem(cuda0, 4, 64, 128, 8, bfloat16);
+  for (hconv_math math : {HCONV_MATH_FP32, HCONV_MATH_TF32}) {
+    p.math = math;
+    EXPECT_EQ(chosen(p), "conv2d_mma_bf16_oc64x64_cuda");
+  }
+  p.math = HCONV_MATH_STRICT;
+  EXPECT_EQ(chosen(p), "conv2d_direct_bf16_oc32x64_cuda");
+  EXPECT_EQ(reason(p, "conv2d_mma_bf16_oc64x64_cuda"),
+            "it sums on tensor cores, and HCONV_MATH_STRICT asks for float32 multiply-adds only");
+  Environment pin;
+  pin.variant = "conv2d_mma_bf16_oc64x64_cuda";
+  EXPECT_THAT(chosen(p, {}, pin), HasSubstr("unsupported: HCONV_VARIANT pins conv2d_mma_bf16_oc64x64_cuda, which "
+                                            "cannot serve"));
+  p.math = HCONV_MATH_FP32;
+  p.in_channels = p.out_channels = 128;
+  EXPECT_EQ(chosen(p), "conv2d_mma_bf16_oc128x128_cuda");
+}
+
+TEST(DispatchOnCuda, TensorCoresNeedAPackedInputThatCanBeIndexed) {
+  hconv_problem p = problem(cuda0, 1, 1, 12000, 1, bfloat16); // 16 channels for each of its own
+  EXPECT_EQ(reason(p, "conv2d_mma_bf16_oc64x64_cuda"),
+            "its packed input would have [12000, 12000, 16] elements an image, 2^31 or more");
+  p.height = 11000;
+  EXPECT_EQ(chosen(p), "conv2d_mma_bf16_oc64x64_cuda");
+  p.padding.bottom = 1000;
+  EXPECT_THAT(reason(p, "conv2d_mma_bf16_oc64x64_cuda"), HasSubstr("its packed input would have [12000, 12000, 16]"));
+}
+
+TEST(DispatchOnCuda, CostCountsWavesOfWholeTiles) {
+  // 2 images of 57 x 57 outputs in 64x64 tiles: 114 blocks, 1 wave of 132 or 8 waves of 16.
+  const Variant &tile = *find_variant("conv2d_direct_f32_oc64x64_cuda");
+  const double products = 64.0 * 64 * 64 * 8 * 8; // of a block; 60 channels are padded to 64
+  hconv_problem p = problem(cuda0, 2, 60, 64, 8);
+  Machine machine;
+  Cost cost = cost_of(tile, p, machine);
+  EXPECT_EQ(cost.blocks, 114);
+  EXPECT_EQ(cost.waves, 1);
+  EXPECT_DOUBLE_EQ(cost.value, products / 0.9);
+  machine.multiprocessors = 16;
+  cost = cost_of(tile, p, machine);
+  EXPECT_EQ(cost.waves, 8);
+  EXPECT_DOUBLE_EQ(cost.value, 8 * products / 0.9);
+
+  // Two blocks at once on a multiprocessor: half the waves, each twice as long.
+  p.dtype = bfloat16;
+  cost = cost_of(*find_variant("conv2d_mma_bf16_oc64x64_cuda"), p, machine);
+  EXPECT_EQ(cost.waves, 4);
+  EXPECT_DOUBLE_EQ(cost.value, 4 * 2 * products / 5);
+
+  p.batch = 0;
+  EXPECT_EQ(cost_of(tile, p, machine).blocks, 57);
+  p.batch = INT64_MAX / 8;
+  EXPECT_EQ(cost_of(tile, p, machine).blocks, INT64_MAX);
+}
+
+TEST(DispatchOnCuda, NamesTheRunnerUp) {
+  const hconv_problem p = problem(cuda0, 4, 64, 128, 8);
+  Choice choice;
+  ASSERT_EQ(choose(p, {}, {}, &choice), HCONV_OK);
+  EXPECT_EQ(choice.source, "the least cost");
+  ASSERT_NE(choice.runner_up, nullptr);
+  EXPECT_STREQ(choice.runner_up->name, "conv2d_direct_f32_oc64x64_cuda");
+  EXPECT_LT(choice.cost.value, choice.runner_up_cost.value);
+  for (const Variant &v : variants())
+    if (v.algorithm == Algorithm::direct && v.target == Target::cuda && v.type == Type::f32 && v.kw == 0) {
+      EXPECT_GE(cost_of(v, p, {}).value, choice.cost.value) << v.name;
+    }
+  Environment pin;
+  pin.variant = "conv2d_direct_f32_oc32x64_cuda";
+  ASSERT_EQ(choose(p, {}, pin, &choice), HCONV_OK);
+  EXPECT_STREQ(choice.runner_up->name, "conv2d_direct_f32_oc64x128_cuda");
+  EXPECT_GT(choice.cost.value, choice.runner_up_cost.value);
+}
+
 TEST(DispatchOnCuda, ByType) {
-  EXPECT_EQ(chosen(problem(cuda0, 4, 64, 128, 8, bfloat16)), "conv2d_direct_bf16_oc32x64_cuda");
+  EXPECT_EQ(chosen(problem(cuda0, 1, 3, 16, 3, bfloat16)), "conv2d_direct_bf16_oc32x64_cuda"); // 3 of 16 channels
   EXPECT_EQ(chosen(problem(cuda0, 4, 64, 128, 8, float16)), "conv2d_direct_f16_oc32x64_cuda");
 }
 
@@ -98,7 +183,7 @@ TEST(Dispatch, EveryOtherVariantHasAReason) {
   ASSERT_EQ(choose(problem(cpu, 4, 64, 32, 3), machine, {}, &choice), HCONV_OK);
   size_t convolutions = 0;
   for (const Variant &v : variants())
-    convolutions += v.algorithm == Algorithm::direct;
+    convolutions += is_convolution(v.algorithm);
   EXPECT_EQ(choice.declined.size(), convolutions - 1);
   for (const Declined &d : choice.declined) {
     EXPECT_FALSE(d.reason.empty()) << d.variant->name;
@@ -109,7 +194,7 @@ TEST(Dispatch, EveryOtherVariantHasAReason) {
   EXPECT_EQ(reason(problem(cuda0, 4, 64, 32, 3), "conv2d_direct_bf16_oc32x64_cuda"),
             "it computes in bf16, and the tensors are float32");
   EXPECT_THAT(reason(problem(cuda0, 4, 64, 32, 3), "conv2d_direct_f32_oc32x64_cuda"),
-              HasSubstr("it could serve, but another one comes first: line "));
+              HasSubstr("it could serve, but another one comes first: the least cost (its cost is "));
 }
 
 TEST(Dispatch, GridLimits) {
@@ -138,8 +223,10 @@ TEST(Dispatch, PinByEnvironment) {
   pin.variant = "nonsense";
   EXPECT_THAT(chosen(problem(cuda0, 4, 64, 128, 8), {}, pin),
               HasSubstr("invalid argument: HCONV_VARIANT is 'nonsense', which is no compiled convolution variant"));
-  pin.variant = "pack_b32_cuda";
-  EXPECT_THAT(chosen(problem(cuda0, 4, 64, 128, 8), {}, pin), HasSubstr("no compiled convolution variant"));
+  for (const char *helper : {"pack_b32_cuda", "pack_input_b16_cuda"}) {
+    pin.variant = helper;
+    EXPECT_THAT(chosen(problem(cuda0, 4, 64, 128, 8), {}, pin), HasSubstr("no compiled convolution variant"));
+  }
 }
 
 TEST(Dispatch, BackendByEnvironment) {
@@ -165,13 +252,14 @@ TEST(Dispatch, PackKernelFollowsElementSizeAndDevice) {
   EXPECT_EQ(pack_of(problem(cpu, 1, 8, 8, 1, bfloat16)), "pack_b16_cpu");
 }
 
-TEST(Dispatch, PackedExtentsAreRoundedToTheTile) {
-  const PackedExtents e = packed_extents(problem(cuda0, 1, 65, 8, 3), *find_variant("conv2d_direct_f32_oc64x32_cuda"));
-  EXPECT_EQ(e.oc, 128);
-  EXPECT_EQ(e.ic, 72);
-  EXPECT_EQ(e.kh, 3);
-  EXPECT_EQ(e.kw, 3);
-  EXPECT_EQ(e.elements, 128 * 72 * 9);
+TEST(Dispatch, OnlyTensorCoresPackTheirInput) {
+  Choice choice;
+  ASSERT_EQ(choose(problem(cuda0, 4, 64, 128, 8, bfloat16), {}, {}, &choice), HCONV_OK);
+  EXPECT_STREQ(choice.pack->name, "pack_b16_cuda");
+  ASSERT_NE(choice.pack_input, nullptr);
+  EXPECT_STREQ(choice.pack_input->name, "pack_input_b16_cuda");
+  ASSERT_EQ(choose(problem(cuda0, 4, 64, 128, 8), {}, {}, &choice), HCONV_OK);
+  EXPECT_EQ(choice.pack_input, nullptr);
 }
 
 } // namespace

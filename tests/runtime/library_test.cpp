@@ -34,6 +34,11 @@ hconv_problem problem(DLDataType dtype, DLDevice device, int64_t batch, int64_t 
   return p;
 }
 
+hconv_problem strict(hconv_problem p) {
+  p.math = HCONV_MATH_STRICT;
+  return p;
+}
+
 // The tile decides; the rest of a name (threads, stages) is the schedule's business.
 const Row rows[] = {
     {"B4 C64 128x128 K8", problem(float32, cuda0, 4, 64, 128, 8), "conv2d_direct_f32_oc64x128_", "_cuda"},
@@ -42,8 +47,8 @@ const Row rows[] = {
     {"B32 C512 9x9 K3", problem(float32, cuda0, 32, 512, 9, 3), "conv2d_direct_f32_oc64x32_", "_cuda"},
     {"B1 C16 32x32 K4", problem(float32, cuda0, 1, 16, 32, 4), "conv2d_direct_f32_oc32x64_", "_cuda"},
     {"B2 C32 256x256 K5", problem(float32, cuda0, 2, 32, 256, 5), "conv2d_direct_f32_oc32x128_", "_cuda"},
-    {"bf16", problem(bfloat16, cuda0, 4, 64, 128, 8), "conv2d_direct_bf16_oc64x128_", "_cuda"},
-    {"f16", problem(float16, cuda0, 32, 64, 58, 3), "conv2d_direct_f16_oc64x64_", "_cuda"},
+    {"bf16", strict(problem(bfloat16, cuda0, 4, 64, 128, 8)), "conv2d_direct_bf16_oc64x128_", "_cuda"},
+    {"f16", strict(problem(float16, cuda0, 32, 64, 58, 3)), "conv2d_direct_f16_oc64x64_", "_cuda"},
 };
 
 TEST(LibraryDispatch, ByShapeOnCuda) {
@@ -69,16 +74,39 @@ TEST(LibraryDispatch, ByProcessorOnTheCpu) {
   }
 }
 
-TEST(LibraryDispatch, EveryRuleOfTheTableNamesACompiledVariant) {
-  for (const Rule &rule : dispatch_rules()) {
-    if (rule.target == Target::halide_ptx && rule.tile_oc == 0)
-      continue; // the stock back end is optional
+bool compiled(Algorithm algorithm, Type type) {
+  for (const Variant &v : variants())
+    if (v.algorithm == algorithm && v.type == type)
+      return true;
+  return false;
+}
+
+TEST(LibraryDispatch, SixteenBitTypesRunOnTensorCoresUnlessStrict) {
+  for (const auto &[dtype, type] : {std::pair{bfloat16, Type::bf16}, {float16, Type::f16}}) {
+    if (!compiled(Algorithm::mma, type))
+      GTEST_SKIP() << "no mma variant is compiled";
+    for (int64_t channels : {32, 64, 256})
+      for (int64_t size : {16, 58, 128}) {
+        const hconv_problem p = problem(dtype, cuda0, 8, channels, size, 3);
+        Choice choice;
+        ASSERT_EQ(choose(p, {}, {}, &choice), HCONV_OK) << hconv_last_error();
+        EXPECT_EQ(choice.variant->algorithm, Algorithm::mma) << channels << " " << size;
+        EXPECT_NE(choice.pack_input, nullptr);
+        ASSERT_EQ(choose(strict(p), {}, {}, &choice), HCONV_OK) << hconv_last_error();
+        EXPECT_EQ(choice.variant->algorithm, Algorithm::direct) << channels << " " << size;
+      }
+  }
+}
+
+TEST(LibraryDispatch, EverySpeedIsOneOfACompiledVariant) {
+  for (const Speed &speed : dispatch_speeds()) {
+    EXPECT_GT(speed.speed, 0);
+    if (speed.algorithm == Algorithm::mma && !compiled(Algorithm::mma, Type::bf16))
+      continue;
     bool found = false;
     for (const Variant &v : variants())
-      found = found ||
-              (v.target == rule.target && v.algorithm == Algorithm::direct &&
-               (rule.tile_oc == 0 || rule.tile_oc == v.tile_oc) && (rule.tile_ow == 0 || rule.tile_ow == v.tile_ow));
-    EXPECT_TRUE(found) << rule.because;
+      found = found || holds(speed, v);
+    EXPECT_TRUE(found) << name_of(speed.algorithm) << " " << speed.tile_oc << " x " << speed.tile_ow;
   }
 }
 

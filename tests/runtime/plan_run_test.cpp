@@ -58,9 +58,9 @@ TEST(PlanRun, BatchIsSplitSoThatEachLaunchStaysBelow32Bits) {
   hconv::runtime::Geometry g{};
   g.x_image = 1000;
   g.y_image = 10;
-  EXPECT_EQ(launch_batch(g), ((1 << 30) - 1) / 1000);
+  EXPECT_EQ(launch_batch(g, {}), ((1 << 30) - 1) / 1000);
   g.y_image = (int64_t{1} << 31) - 1;
-  EXPECT_EQ(launch_batch(g), 1);
+  EXPECT_EQ(launch_batch(g, {}), 1);
 }
 
 TEST(PlanRun, ASplitBatchComputesEveryImage) {

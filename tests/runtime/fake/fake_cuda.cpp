@@ -1,7 +1,9 @@
 #include "fake_cuda.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <vector>
 
@@ -38,6 +40,8 @@ struct State {
   int references[devices] = {};
   void *capturing = nullptr, *last_stream = nullptr, *last_context = nullptr;
   unsigned last_shared_bytes = 0;
+  void *launch_streams[16] = {}; ///< of the last launches
+  int64_t launches = 0;
   int64_t live = 0;
 };
 State &state() {
@@ -131,6 +135,7 @@ void fake_cuda_reset_calls() {
   Lock lock(state().mutex);
   for (Entry &e : state().entries)
     e = {e.name, 0, 0, 0};
+  state().launches = 0;
 }
 void fake_cuda_fail(const char *name, int result, int times) {
   Lock lock(state().mutex);
@@ -156,6 +161,12 @@ int fake_cuda_primary_references(int device) {
 }
 void fake_cuda_capture(void *stream) {
   state().capturing = stream;
+}
+int64_t fake_cuda_launches_on(void *stream) {
+  State &s = state();
+  Lock lock(s.mutex);
+  const int64_t known = std::min<int64_t>(s.launches, std::size(s.launch_streams));
+  return std::count(s.launch_streams, s.launch_streams + known, stream);
 }
 void *fake_cuda_last_stream() {
   return state().last_stream;
@@ -193,8 +204,8 @@ int cuDeviceGetName(char *name, int length, int device) {
   std::strncpy(name, device == 0 ? "Fake GPU 0" : "Fake GPU 1", static_cast<size_t>(length) - 1);
   return 0;
 }
-int cuDeviceGetAttribute(int *value, int, int) {
-  *value = 232448;
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+  *value = attribute == 16 ? 100 : 232448; // multiprocessors, bytes of shared memory
   return 0;
 }
 int cuDevicePrimaryCtxRetain(FakeContext **context, int device) {
@@ -275,6 +286,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
   {
     Lock lock(state().mutex);
     state().last_stream = stream;
+    state().launch_streams[state().launches++ % std::size(state().launch_streams)] = stream;
     state().last_context = current();
     state().last_shared_bytes = shared;
   }

@@ -33,9 +33,16 @@ void store(void *data, int64_t i, bool wide, float value) {
   std::memcpy(static_cast<char *>(data) + 2 * i, &half, 2);
 }
 
+/// Extents and strides by the names of dimensions: neither algorithm's layout is built into the loops.
 struct Sizes {
-  int32_t w, h, ic, b, packed_oc, kw, kh, ow, oh, oc, has_bias, top, left, wide;
+  int32_t w, h, ic, b, kw, kh, ow, oh, oc, has_bias, top, left, wide;
+  int32_t x_stride[4]; ///< w, h, ic, b
+  int32_t w_stride[4]; ///< oc, kw, kh, ic
 };
+
+int64_t at(const int32_t (&stride)[4], int64_t a, int64_t b, int64_t c, int64_t d) {
+  return a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3];
+}
 
 void convolve(const Sizes &s, const void *x, const void *packed, const void *bias, void *y) {
   for (int64_t b = 0; b < s.b; ++b)
@@ -48,8 +55,8 @@ void convolve(const Sizes &s, const void *x, const void *packed, const void *bia
               for (int64_t kw = 0; kw < s.kw; ++kw) {
                 const int64_t ih = oh + kh - s.top, iw = ow + kw - s.left;
                 if (ih >= 0 && ih < s.h && iw >= 0 && iw < s.w)
-                  sum += load(x, ((b * s.ic + ic) * s.h + ih) * s.w + iw, s.wide) *
-                         load(packed, ((ic * s.kh + kh) * s.kw + kw) * s.packed_oc + oc, s.wide);
+                  sum += load(x, at(s.x_stride, iw, ih, ic, b), s.wide) *
+                         load(packed, at(s.w_stride, oc, kw, kh, ic), s.wide);
               }
           store(y, ((b * s.oc + oc) * s.oh + oh) * s.ow + ow, s.wide, sum);
         }
@@ -57,6 +64,7 @@ void convolve(const Sizes &s, const void *x, const void *packed, const void *bia
 
 struct PackSizes {
   int32_t kw, kh, ic, oc, packed_oc, packed_ic, bytes;
+  int32_t stride[4]; ///< of packed: oc, kw, kh, ic
 };
 
 void pack(const PackSizes &s, const void *w, void *packed) {
@@ -65,9 +73,26 @@ void pack(const PackSizes &s, const void *w, void *packed) {
   for (int64_t oc = 0; oc < s.oc; ++oc)
     for (int64_t ic = 0; ic < s.ic; ++ic)
       for (int64_t tap = 0; tap < taps; ++tap)
-        std::memcpy(static_cast<char *>(packed) + ((ic * taps + tap) * s.packed_oc + oc) * s.bytes,
+        std::memcpy(static_cast<char *>(packed) + at(s.stride, oc, tap % s.kw, tap / s.kw, ic) * s.bytes,
                     static_cast<const char *>(w) + ((oc * s.ic + ic) * taps + tap) * s.bytes,
                     static_cast<size_t>(s.bytes));
+}
+
+struct PackInputSizes {
+  int32_t w, h, ic, b, packed_ic, packed_w, packed_h, top, left;
+};
+
+void pack_input(const PackInputSizes &s, const void *x, void *packed) {
+  const auto *from = static_cast<const uint16_t *>(x);
+  auto *to = static_cast<uint16_t *>(packed);
+  for (int64_t b = 0; b < s.b; ++b)
+    for (int64_t h = 0; h < s.packed_h; ++h)
+      for (int64_t w = 0; w < s.packed_w; ++w)
+        for (int64_t c = 0; c < s.packed_ic; ++c) {
+          const int64_t ih = h - s.top, iw = w - s.left;
+          const bool inside = c < s.ic && ih >= 0 && ih < s.h && iw >= 0 && iw < s.w;
+          *to++ = inside ? from[((b * s.ic + c) * s.h + ih) * s.w + iw] : uint16_t{0};
+        }
 }
 
 template <class T> T &parameter(void **parameters, int i) {
@@ -81,13 +106,15 @@ const FakeImage conv_image = {[](void **p) {
 const FakeImage pack_image = {
     [](void **p) { pack(parameter<PackSizes>(p, 0), parameter<void *>(p, 1), parameter<void *>(p, 2)); }};
 
+const FakeImage pack_input_image = {
+    [](void **p) { pack_input(parameter<PackInputSizes>(p, 0), parameter<void *>(p, 1), parameter<void *>(p, 2)); }};
+
 Sizes sizes_of(const halide_buffer_t *x, const halide_buffer_t *w, int32_t has_bias, int32_t top, int32_t left,
                const halide_buffer_t *y) {
   return {x->dim[0].extent,
           x->dim[1].extent,
           x->dim[2].extent,
           x->dim[3].extent,
-          w->dim[0].extent,
           w->dim[1].extent,
           w->dim[2].extent,
           y->dim[0].extent,
@@ -96,7 +123,34 @@ Sizes sizes_of(const halide_buffer_t *x, const halide_buffer_t *w, int32_t has_b
           has_bias,
           top,
           left,
-          x->type.bits == 32};
+          x->type.bits == 32,
+          {x->dim[0].stride, x->dim[1].stride, x->dim[2].stride, x->dim[3].stride},
+          {w->dim[0].stride, w->dim[1].stride, w->dim[2].stride, w->dim[3].stride}};
+}
+
+/// Of mma: x has its channels innermost and holds the padding.
+Sizes sizes_of_packed(const halide_buffer_t *x, const halide_buffer_t *w, int32_t has_bias, int32_t top, int32_t left,
+                      const halide_buffer_t *y) {
+  halide_dimension_t reordered[4] = {x->dim[1], x->dim[2], x->dim[0], x->dim[3]};
+  halide_buffer_t by_name = *x;
+  by_name.dim = reordered;
+  return sizes_of(&by_name, w, has_bias, top, left, y);
+}
+
+/// A reason not to run, for what mma's contract promises and its kernels rely on.
+const char *broken_promise(const halide_buffer_t *x, const halide_buffer_t *w, int32_t top, int32_t left,
+                           const halide_buffer_t *y) {
+  if (top || left)
+    return "the padding is in x already";
+  if (x->dim[0].stride != 1 || w->dim[3].stride != 1 || x->dim[0].extent != w->dim[3].extent ||
+      x->dim[0].extent % 16 != 0)
+    return "channels are not innermost in whole steps";
+  if (x->dim[1].extent - w->dim[1].extent + 1 != y->dim[0].extent ||
+      x->dim[2].extent - w->dim[2].extent + 1 != y->dim[1].extent)
+    return "x has not the extents of y and the padding";
+  if (x->device % 16 || w->device % 16)
+    return "packed data is not aligned";
+  return nullptr;
 }
 
 const uint8_t *bytes_of(const FakeImage &image) {
@@ -141,6 +195,15 @@ int fail_in_halide(const void *user_context) {
     static void *state;                                                                                                \
     return convolve_on_cuda(user_context, &state, sizes_of(x, w, has_bias, top, left, y), x, w, bias, y);              \
   }
+#define FAKE_MMA(name)                                                                                                 \
+  extern "C" int name(CONV_ARGUMENTS) {                                                                                \
+    static void *state;                                                                                                \
+    if (const char *broken = broken_promise(x, w, top, left, y)) {                                                     \
+      halide_error(const_cast<void *>(user_context), broken);                                                          \
+      return halide_error_code_generic_error;                                                                          \
+    }                                                                                                                  \
+    return convolve_on_cuda(user_context, &state, sizes_of_packed(x, w, has_bias, top, left, y), x, w, bias, y);       \
+  }
 #define FAKE_CONV_FAILING(name)                                                                                        \
   extern "C" int name(const void *user_context, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, int32_t,      \
                       int32_t, int32_t, halide_buffer_t *) {                                                           \
@@ -149,7 +212,9 @@ int fail_in_halide(const void *user_context) {
 #define FAKE_PACK_SIZES                                                                                                \
   PackSizes {                                                                                                          \
     w->dim[0].extent, w->dim[1].extent, w->dim[2].extent, w->dim[3].extent, packed->dim[0].extent,                     \
-        packed->dim[3].extent, w->type.bits / 8                                                                        \
+        packed->dim[3].extent, w->type.bits / 8, {                                                                     \
+      packed->dim[0].stride, packed->dim[1].stride, packed->dim[2].stride, packed->dim[3].stride                       \
+    }                                                                                                                  \
   }
 #define FAKE_PACK(name)                                                                                                \
   extern "C" int name(const void *, halide_buffer_t *w, halide_buffer_t *packed) {                                     \
@@ -174,12 +239,31 @@ FAKE_CONV_CUDA(conv2d_direct_f32_oc64x128_cuda)
 FAKE_CONV_CUDA(conv2d_direct_f32_oc64x64_kw3_cuda)
 FAKE_CONV_CUDA(conv2d_direct_bf16_oc32x64_cuda)
 FAKE_CONV_FAILING(conv2d_direct_f16_oc32x64_cuda)
+FAKE_MMA(conv2d_mma_bf16_oc64x64_cuda)
+FAKE_MMA(conv2d_mma_bf16_oc128x128_cuda)
 FAKE_CONV_CUDA(conv2d_direct_f32_oc32x64_halide_ptx)
 FAKE_CONV(conv2d_direct_f32_oc8x8_cpu_baseline)
 FAKE_CONV(conv2d_direct_bf16_oc8x8_cpu_baseline)
 FAKE_CONV_FAILING(conv2d_direct_f16_oc8x8_cpu_baseline)
 FAKE_CONV(conv2d_direct_f32_oc16x8_cpu_avx2)
 FAKE_CONV(conv2d_direct_f32_oc32x8_cpu_avx512)
+
+extern "C" int pack_input_b16_cuda(const void *user_context, halide_buffer_t *x, int32_t top, int32_t left,
+                                   halide_buffer_t *packed) {
+  static void *state;
+  PackInputSizes sizes = {x->dim[0].extent,
+                          x->dim[1].extent,
+                          x->dim[2].extent,
+                          x->dim[3].extent,
+                          packed->dim[0].extent,
+                          packed->dim[1].extent,
+                          packed->dim[2].extent,
+                          top,
+                          left};
+  void *arguments[] = {&sizes, x, packed};
+  return hconv_cuda_launch(user_context, &state, bytes_of(pack_input_image), "fake_kernel", sizes.b, 1, 1, 128, 1, 1, 0,
+                           3, arguments, 0b110);
+}
 
 extern "C" int conv2d_direct_f32_wrong_cpu_baseline(CONV_ARGUMENTS) {
   (void)user_context;

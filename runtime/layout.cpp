@@ -1,0 +1,61 @@
+#include "layout.h"
+
+#include <algorithm>
+
+namespace hconv::runtime {
+namespace {
+
+int64_t round_up(int64_t extent, int64_t tile) {
+  tile = std::max<int64_t>(tile, 1);
+  return (extent + tile - 1) / tile * tile;
+}
+
+} // namespace
+
+PackedExtents packed_extents(const hconv_problem &p, const Variant &v) {
+  PackedExtents e{};
+  e.oc = round_up(p.out_channels, v.tile_oc);
+  e.kw = p.kernel_width;
+  e.kh = p.kernel_height;
+  e.ic = round_up(p.in_channels, v.ic);
+  if (!product(&e.elements, {e.oc, e.kw, e.kh, e.ic})) {
+    e.elements = -1;
+    return e;
+  }
+  int64_t stride = 1;
+  const auto next = [&stride](int64_t *stride_of, int64_t extent) {
+    *stride_of = stride;
+    stride *= extent;
+  };
+  if (v.algorithm == Algorithm::mma)
+    next(&e.ic_stride, e.ic);
+  next(&e.oc_stride, e.oc);
+  next(&e.kw_stride, e.kw);
+  next(&e.kh_stride, e.kh);
+  if (v.algorithm != Algorithm::mma)
+    next(&e.ic_stride, e.ic);
+  return e;
+}
+
+PackedInput packed_input(const hconv_problem &p, const Variant &v) {
+  if (v.algorithm != Algorithm::mma)
+    return {};
+  PackedInput input{round_up(p.in_channels, v.ic), p.width + p.padding.left + p.padding.right,
+                    p.height + p.padding.top + p.padding.bottom, 0};
+  if (!product(&input.image, {input.ic, input.width, input.height}))
+    input.image = -1;
+  return input;
+}
+
+int64_t launch_batch(const Geometry &g, const PackedInput &input) {
+  constexpr int64_t elements = int64_t{1} << 30;
+  return std::max<int64_t>(1, (elements - 1) / std::max({g.x_image, g.y_image, input.image}));
+}
+
+int64_t workspace_bytes(const hconv_problem &p, const Variant &v) {
+  const Geometry g = geometry_of(p);
+  const PackedInput input = packed_input(p, v);
+  return round_up(std::min(p.batch, launch_batch(g, input)) * input.image * g.element_bytes, 256);
+}
+
+} // namespace hconv::runtime

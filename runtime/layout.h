@@ -1,0 +1,32 @@
+// What a variant wants in memory: its packed weights, and of mma also x, packed into the workspace.
+#pragma once
+
+#include "hconv/hconv.h"
+#include "problem.h"
+#include "variants.h"
+
+namespace hconv::runtime {
+
+/// The packed weights of a variant: extents, strides in elements, and the product of the extents (-1, and no strides:
+/// it does not fit in 64 bits). direct has OC innermost, [ICp][KH][KW][OCp]; mma has the channels, [KH][KW][OCp][ICp].
+struct PackedExtents {
+  int64_t oc, kw, kh, ic, elements;
+  int64_t oc_stride, kw_stride, kh_stride, ic_stride;
+};
+PackedExtents packed_extents(const hconv_problem &problem, const Variant &variant);
+
+/// x as mma reads it, [B][Hp][Wp][ICp] with the padding folded in.
+struct PackedInput {
+  int64_t ic, width, height;
+  int64_t image; ///< elements of one image; 0: the variant reads x itself; -1: they do not fit in 64 bits
+};
+PackedInput packed_input(const hconv_problem &problem, const Variant &variant);
+
+/// Images of one launch: one or more, with all of x, y and the packed input in fewer than 2^30 elements where that is
+/// possible. (Half of the 2^31 that kernels can index, so that tiles which reach over the edge stay in range as well.)
+int64_t launch_batch(const Geometry &geometry, const PackedInput &input);
+
+/// Bytes of the packed input of one launch, a multiple of 256; 0 for a variant that reads x itself.
+int64_t workspace_bytes(const hconv_problem &problem, const Variant &variant);
+
+} // namespace hconv::runtime

@@ -1,0 +1,187 @@
+// Tensor-core variants: x is packed into the workspace first, on the same stream.
+#include "counted_allocations.h"
+#include "cuda_fixture.h"
+#include "environment_guard.h"
+#include "runtime/plan.h"
+
+namespace {
+
+using namespace hconv_test;
+using testing::HasSubstr;
+
+uint16_t bfloat16_of(float value) { // exact for the small integers of these tests
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return static_cast<uint16_t>(bits >> 16);
+}
+
+/// A bfloat16 problem with small integers, and a float32 twin for the exact answer.
+struct HalfCase {
+  explicit HalfCase(hconv_problem p) : wide((p.dtype = float32, p)), half((p.dtype = bfloat16, p)) {
+    const std::pair<Tensor *, Tensor *> inputs[] = {{&wide.x, &half.x}, {&wide.w, &half.w}, {&wide.bias, &half.bias}};
+    for (const auto &[from, to] : inputs)
+      for (int64_t i = 0; i < from->count(); ++i) {
+        from->floats()[i] = static_cast<float>((i * 7 + from->count()) % 3 - 1);
+        static_cast<uint16_t *>(to->dl.data)[i] = bfloat16_of(from->floats()[i]);
+      }
+  }
+  std::vector<double> found() {
+    std::vector<double> values;
+    for (int64_t i = 0; i < half.y.count(); ++i) {
+      const uint32_t bits = static_cast<uint32_t>(static_cast<uint16_t *>(half.y.dl.data)[i]) << 16;
+      float value;
+      std::memcpy(&value, &bits, sizeof value);
+      values.push_back(value);
+    }
+    return values;
+  }
+  std::vector<double> expected() { return wide.expected(true); }
+  Case wide, half;
+};
+
+class CudaMma : public CudaTest {
+protected:
+  EnvironmentGuard pin{"HCONV_VARIANT", "conv2d_mma_bf16_oc64x64_cuda"};
+
+  static hconv_problem padded() {
+    hconv_problem p = small_problem(cuda0);
+    p.batch = 5;
+    p.padding = {1, 2, 3, 4};
+    return p;
+  }
+};
+
+/// A plan with packed weights and a workspace.
+struct Ready {
+  explicit Ready(const hconv_problem &p)
+      : c(p), plan(c.half.problem), packed(hconv_plan_packed_bytes(plan)), workspace(hconv_plan_workspace_bytes(plan)) {
+    EXPECT_EQ(plan.status, HCONV_OK) << hconv_last_error();
+    EXPECT_EQ(hconv_pack(plan, &c.half.w.dl, packed.data(), packed.size, nullptr), HCONV_OK) << hconv_last_error();
+    std::memset(workspace.data(), 0x7f, workspace.size); // NaNs: all of it that is read must have been written
+  }
+  hconv_status run(void *memory, size_t bytes, void *stream = nullptr) {
+    return hconv_run(plan, &c.half.x.dl, packed.data(), &c.half.bias.dl, &c.half.y.dl, memory, bytes, stream);
+  }
+  hconv_status run(void *stream = nullptr) { return run(workspace.data(), workspace.size, stream); }
+  HalfCase c;
+  PlanHolder plan;
+  Bytes packed, workspace;
+};
+
+TEST_F(CudaMma, PacksTheInputAndComputesOnOneStream) {
+  Ready r(padded());
+  EXPECT_EQ(r.workspace.size, 16640u); // 5 x 8 x 13 x 16 of two bytes
+  fake_cuda_reset_calls();
+  int stream;
+  ASSERT_EQ(r.run(&stream), HCONV_OK) << hconv_last_error();
+  EXPECT_EQ(calls("cuLaunchKernel"), 2);
+  EXPECT_EQ(fake_cuda_launches_on(&stream), 2);
+  EXPECT_EQ(r.c.found(), r.c.expected());
+}
+
+TEST_F(CudaMma, PlanCreationLoadsThreeKernels) {
+  fake_cuda_set_current(fake_cuda_make_context(0));
+  hconv_problem p = small_problem(cuda0);
+  p.dtype = bfloat16;
+  PlanHolder plan(p);
+  ASSERT_EQ(plan.status, HCONV_OK) << hconv_last_error();
+  EXPECT_EQ(calls("cuModuleLoadData"), 3); // weights, input, convolution
+  EXPECT_EQ(calls("cuLaunchKernel"), 0);
+}
+
+TEST_F(CudaMma, HotPathIsThreeDriverCallsAndNoAllocation) {
+  Ready r(small_problem(cuda0));
+  fake_cuda_set_current(r.plan.plan->context.handle);
+  ASSERT_EQ(r.run(), HCONV_OK);
+  fake_cuda_reset_calls();
+  const int64_t before = allocations;
+  const hconv_status status = r.run();
+  const int64_t during = allocations - before;
+  EXPECT_EQ(status, HCONV_OK);
+  EXPECT_EQ(during, 0);
+  EXPECT_EQ(calls("cuLaunchKernel"), 2);
+  EXPECT_EQ(calls(nullptr), 3);
+}
+
+TEST_F(CudaMma, ASplitBatchReusesTheWorkspaceOfOneLaunch) {
+  Ready r(padded());
+  r.plan.plan->launch_batch = 2; // as if the images were huge
+  const size_t image = 8 * 13 * 16 * 2;
+  fake_cuda_reset_calls();
+  ASSERT_EQ(r.run(), HCONV_OK) << hconv_last_error();
+  EXPECT_EQ(calls("cuLaunchKernel"), 2 * 3);
+  EXPECT_EQ(r.c.found(), r.c.expected());
+  const auto *bytes = static_cast<const unsigned char *>(r.workspace.data());
+  EXPECT_NE(bytes[2 * image - 1], 0x7f);
+  for (size_t i = 2 * image; i < r.workspace.size; ++i)
+    ASSERT_EQ(bytes[i], 0x7f) << "byte " << i << " lies behind the two images of a launch";
+}
+
+TEST_F(CudaMma, WorkspaceRefusals) {
+  Ready r(small_problem(cuda0));
+  ASSERT_EQ(r.workspace.size, 2048u);
+  char *memory = static_cast<char *>(r.workspace.data());
+  fake_cuda_reset_calls();
+  EXPECT_EQ(r.run(memory, 2047), HCONV_INVALID_ARGUMENT);
+  EXPECT_STREQ(hconv_last_error(), "workspace_bytes is 2047; expected at least 2048 (hconv_plan_workspace_bytes).");
+  EXPECT_EQ(r.run(nullptr, 0), HCONV_INVALID_ARGUMENT);
+  EXPECT_EQ(r.run(nullptr, 2048), HCONV_INVALID_ARGUMENT);
+  EXPECT_STREQ(hconv_last_error(), "workspace is null; expected the address of 2048 bytes.");
+  EXPECT_EQ(r.run(memory + 8, 2048), HCONV_INVALID_ARGUMENT);
+  EXPECT_THAT(hconv_last_error(),
+              testing::AllOf(HasSubstr("workspace is at address 0x"), HasSubstr("expected a multiple of 16.")));
+  Tensor &x = r.c.half.x, &y = r.c.half.y, &bias = r.c.half.bias;
+  const auto overlap = [&](Tensor &t, const char *sentence) {
+    void *const own = t.dl.data;
+    t.dl.data = memory + 512;
+    EXPECT_EQ(r.run(), HCONV_INVALID_ARGUMENT);
+    EXPECT_THAT(hconv_last_error(), testing::StartsWith(sentence));
+    t.dl.data = memory + 2048 - 2; // the last element
+    EXPECT_EQ(r.run(), HCONV_INVALID_ARGUMENT);
+    t.dl.data = own;
+  };
+  overlap(y, "y overlaps workspace: ");
+  overlap(x, "workspace overlaps x: ");
+  overlap(bias, "workspace overlaps bias: ");
+  EXPECT_EQ(r.run(r.packed.data(), 2048), HCONV_INVALID_ARGUMENT);
+  EXPECT_THAT(hconv_last_error(), testing::StartsWith("workspace overlaps packed: "));
+  EXPECT_EQ(calls("cuLaunchKernel"), 0);
+  EXPECT_EQ(r.run(), HCONV_OK) << hconv_last_error();
+}
+
+TEST_F(CudaMma, AnEmptyBatchNeedsNoWorkspace) {
+  hconv_problem p = small_problem(cuda0);
+  p.batch = 0;
+  Ready r(p);
+  EXPECT_EQ(r.workspace.size, 0u);
+  EXPECT_EQ(r.run(nullptr, 0), HCONV_OK) << hconv_last_error();
+}
+
+TEST_F(CudaMma, TheOneCallFormBringsItsWorkspace) {
+  EnvironmentGuard check("HCONV_CHECK", "1"); // packed weights and results are compared
+  HalfCase c(padded());
+  int stream;
+  ASSERT_EQ(convolve(c.half, &stream), HCONV_OK) << hconv_last_error();
+  EXPECT_EQ(c.found(), c.expected());
+  EXPECT_EQ(fake_cuda_live_allocations(), 0);
+}
+
+TEST_F(CudaMma, StrictIsRefusedWithAReason) {
+  hconv_problem p = small_problem(cuda0);
+  p.dtype = bfloat16;
+  p.math = HCONV_MATH_STRICT;
+  PlanHolder plan(p);
+  EXPECT_EQ(plan.status, HCONV_UNSUPPORTED);
+  EXPECT_THAT(hconv_last_error(), HasSubstr("HCONV_MATH_STRICT asks for float32 multiply-adds only"));
+}
+
+TEST_F(CudaMma, AFailureWhileTheInputIsPackedStopsTheRun) {
+  Ready r(small_problem(cuda0));
+  fake_cuda_reset_calls();
+  fake_cuda_fail("cuLaunchKernel", 1, 1);
+  EXPECT_EQ(r.run(), HCONV_DEVICE_ERROR);
+  EXPECT_EQ(calls("cuLaunchKernel"), 1);
+  EXPECT_EQ(r.run(), HCONV_OK) << hconv_last_error();
+}
+
+} // namespace

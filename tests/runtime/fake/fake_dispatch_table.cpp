@@ -1,0 +1,34 @@
+// The speeds of the unit tests, in place of the measured ones of runtime/dispatch_table.cpp.
+#include <iterator>
+
+#include "runtime/dispatch.h"
+
+namespace hconv::runtime {
+namespace {
+
+constexpr Algorithm direct = Algorithm::direct;
+constexpr Algorithm mma = Algorithm::mma;
+
+// algorithm, tile (OC, OW, OH), thread or warp (OC, OW, OH), KW, kw_tile, kh_tile, speed
+constexpr Speed speeds[] = {
+    {direct, 64, 128, 0, 0, 0, 0, 0, 0, 0, 1.0}, {direct, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0.9},
+    {direct, 32, 128, 0, 0, 0, 0, 0, 0, 0, 0.9}, {direct, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.75},
+    {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},   {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5.0},
+};
+
+constexpr Preference preferences[] = {
+    {Target::cpu_avx512, "the processor has AVX-512"},
+    {Target::cpu_avx2, "the processor has AVX2"},
+    {Target::cpu_baseline, "any x86-64 processor"},
+};
+
+} // namespace
+
+Table<Speed> dispatch_speeds() {
+  return {std::begin(speeds), std::end(speeds)};
+}
+Table<Preference> cpu_preferences() {
+  return {std::begin(preferences), std::end(preferences)};
+}
+
+} // namespace hconv::runtime
