@@ -37,17 +37,21 @@ public:
     for (int d = 1; d < 4; d++)
       packed.dim(d).set_stride(packed.dim(d).stride() / group * group);
 
-    // Lanes lie along w, so reads of each channel are contiguous; each lane writes 16 bytes of channels.
+    // A lane writes 16 bytes of channels, four neighbours 64 in a row; a block's reads of 32 pixels meet in the L1
+    // cache.
     Func out = packed;
-    Var w_block("w_block"), lane("lane"), c_group("c_group"), c_block("c_block"), element("element"), row("row");
+    Var w_block("w_block"), warp("warp"), lane("lane"), c_group("c_group"), c_block("c_block"), element("element"),
+        row("row");
     out.never_partition_all();
     out.split(c, c_group, element, group)
         .split(c_group, c_block, c_group, 4, TailStrategy::GuardWithIf)
-        .split(w, w_block, lane, 32, TailStrategy::GuardWithIf)
+        .split(w, w_block, w, 32, TailStrategy::GuardWithIf)
+        .split(w, warp, w, 8)
+        .fuse(c_group, w, lane)
         .fuse(h, b, row)
-        .reorder(element, lane, c_group, row, w_block, c_block)
+        .reorder(element, lane, warp, row, w_block, c_block)
         .vectorize(element)
-        .gpu_threads(lane, c_group)
+        .gpu_threads(lane, warp)
         .gpu_blocks(row, w_block, c_block);
   }
 
