@@ -36,7 +36,7 @@ struct Cost {
   int64_t blocks = 0; ///< of all launches together
   int64_t waves = 0;  ///< how often the device is filled with blocks, the last time perhaps partly
   double speed = 1;   ///< of the table
-  double value = 0;   ///< time, in the table's unit: waves * products of a full multiprocessor / speed
+  double value = 0;   ///< time, in the table's unit
 };
 Cost cost_of(const Variant &variant, const hconv_problem &problem, const Machine &machine);
 

@@ -1,5 +1,6 @@
-// The cost model: a device computes wave after wave of blocks, and a wave takes as long as one full multiprocessor.
+// The cost model: a device computes wave after wave of blocks, and a wave takes as long as its fullest multiprocessor.
 #include <algorithm>
+#include <cmath>
 
 #include "dispatch.h"
 #include "layout.h"
@@ -37,15 +38,20 @@ Cost cost_of(const Variant &v, const hconv_problem &p, const Machine &machine) {
   if (!product(&cost.blocks, {std::max<int64_t>(p.batch, 1), tiles(g.output_height, v.tile_oh),
                               tiles(p.out_channels, v.tile_oc), tiles(g.output_width, v.tile_ow)}))
     cost.blocks = INT64_MAX;
-  const int64_t blocks_at_once = std::max(v.min_blocks, 1);
-  const int64_t wave = std::max(machine.multiprocessors, 1) * blocks_at_once;
+  const int64_t blocks_at_once = std::max(v.min_blocks, 1), multiprocessors = std::max(machine.multiprocessors, 1);
+  const int64_t wave = multiprocessors * blocks_at_once;
   cost.waves = cost.blocks / wave + (cost.blocks % wave != 0);
+  // In the last wave a multiprocessor may hold fewer blocks. They have it to themselves, but hide less of each other's
+  // waiting: measured times lie near the geometric mean of those two effects.
+  const double last = static_cast<double>(cost.blocks % wave / multiprocessors + (cost.blocks % multiprocessors != 0));
+  const double at_once = static_cast<double>(blocks_at_once);
+  const double blocks_in_turn = static_cast<double>(cost.blocks / wave) * at_once + std::sqrt(last * at_once);
   // A block computes its whole tile, and every channel and tap of the packed weights, however little of it is wanted.
   const PackedExtents weights = packed_extents(p, v);
   const double outputs = 1.0 * std::max(v.tile_oc, 1) * std::max(v.tile_ow, 1) * std::max(v.tile_oh, 1);
   const double products =
       outputs * static_cast<double>(weights.ic) * static_cast<double>(weights.kh) * static_cast<double>(weights.kw);
-  cost.value = static_cast<double>(cost.waves) * static_cast<double>(blocks_at_once) * products / cost.speed;
+  cost.value = blocks_in_turn * products / cost.speed;
   return cost;
 }
 

@@ -9,19 +9,42 @@ namespace {
 constexpr Algorithm direct = Algorithm::direct;
 constexpr Algorithm mma = Algorithm::mma;
 
-// Only the ratios count. They are estimates: a tile that loads less for each product is faster, tensor cores are eight
-// times as fast. To measure a line, pin its variant (HCONV_VARIANT) on a problem of many full waves and enter the
-// products a second of one multiprocessor, relative to the other lines; `hconv explain` shows what follows from it.
+// Only the ratios count: products in a unit of time of one multiprocessor, 1 being the fastest direct kernel. Measured on
+// one H200 over shapes/perf.txt, each line the median of (modelled work / measured time). To measure a line again, pin its
+// variants (bench/compare.py --all-variants); `hconv explain` shows what follows from it.
 // clang-format off
 constexpr Speed speeds[] = {
     // algorithm  tile: OC   OW  OH  thread/warp: OC  OW  OH   KW  kw_tile  kh_tile  speed
-    {direct,            64, 128, 0,               0,  0,  0,   0,  0,       0,       1.00},
-    {direct,            64,  64, 0,               0,  0,  0,   0,  0,       0,       0.95},
-    {direct,            32, 128, 0,               0,  0,  0,   0,  0,       0,       0.95},
-    {direct,            32,  64, 0,               0,  0,  0,   0,  0,       0,       0.85},
-    {direct,            64,  32, 0,               0,  0,  0,   0,  0,       0,       0.85},
-    {direct,             0,   0, 0,               0,  0,  0,   0,  0,       0,       1.00}, // other tiles
-    {mma,                0,   0, 0,               0,  0,  0,   0,  0,       0,       8.00},
+    {direct,            64, 128, 0,               8,  8,  0,   8,  0,       0,       1.00},
+    {direct,            64,  64, 0,               8,  8,  0,   8,  0,       0,       0.85},
+    {direct,            32,  32, 2,               0,  0,  0,   4,  0,       0,       0.67},
+    {direct,            16,  16, 2,               0,  0,  0,   4,  0,       0,       0.42},
+    {direct,            64,   8, 8,               0,  0,  0,   3,  0,       0,       0.74},
+    {direct,           128,   8, 8,               0,  0,  0,   3,  0,       0,       0.73},
+    {direct,            64,  16, 8,               0,  0,  0,   3,  0,       0,       0.80},
+    {direct,            64,  32, 4,               0,  0,  0,   3,  0,       0,       0.72},
+    {direct,            64,  32, 4,               0,  0,  0,   5,  0,       0,       0.76},
+    {direct,            64,   8, 8,               0,  0,  0,   7,  0,       0,       0.92},
+    {direct,            64,  32, 4,               0,  0,  0,   1,  0,       0,       0.72},
+    {direct,            64, 128, 0,               0,  0,  0,   0,  0,       0,       0.59},
+    {direct,            32, 128, 0,               0,  0,  0,   0,  0,       0,       0.53},
+    {direct,            64,  64, 0,               0,  0,  0,   0,  0,       0,       0.47},
+    {direct,            32,  64, 0,               0,  0,  0,   0,  0,       0,       0.46},
+    {direct,            64,  32, 0,               0,  0,  0,   0,  0,       0,       0.42},
+    {direct,             0,   0, 0,               0,  0,  0,   0,  0,       0,       0.42}, // other tiles
+    {mma,               64, 128, 2,               0,  0,  0,   2,  0,       0,       7.00},
+    {mma,               64, 128, 0,               0,  0,  0,   2,  0,       0,       4.90},
+    {mma,               32,  32, 2,               0,  0,  0,   4,  0,       0,       2.30},
+    {mma,               16,  32, 2,               0,  0,  0,   4,  0,       0,       2.30},
+    {mma,               64,  32, 4,               0,  0,  0,   3,  0,       0,       3.70},
+    {mma,              128,  16, 8,               0,  0,  0,   3,  0,       0,       4.10},
+    {mma,               64,  16, 8,               0,  0,  0,   3,  0,       0,       3.60},
+    {mma,               64,   8, 8,               0,  0,  0,   3,  0,       0,       2.90},
+    {mma,               64,  32, 4,               0,  0,  0,   5,  0,       0,       5.00},
+    {mma,               64,   8, 8,               0,  0,  0,   7,  0,       0,       4.10},
+    {mma,              128,  32, 4,               0,  0,  0,   1,  0,       0,       3.80},
+    {mma,               64,  32, 4,               0,  0,  0,   1,  0,       0,       3.50},
+    {mma,                0,   0, 0,               0,  0,  0,   0,  0,       0,       2.90}, // other tiles
 };
 // clang-format on
 
