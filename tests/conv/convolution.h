@@ -19,9 +19,12 @@ struct Offsets {
 
 class Convolution {
 public:
+  /** Plans `shape` with a variant, in the strictest mode that it serves. Throws Failure. */
+  Convolution(const Shape &shape, const Variant &variant)
+      : Convolution(shape, variant.type, variant.name, variant.math()) {}
   /** Plans `shape` with the variant of that name, or with the one that the library chooses when it is empty. Throws
    * Failure. */
-  Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math = HCONV_MATH_STRICT);
+  Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math);
   ~Convolution();
   Convolution(const Convolution &) = delete;
   Convolution &operator=(const Convolution &) = delete;
@@ -49,12 +52,13 @@ private:
  * first wrong element with its indices. */
 testing::AssertionResult equals_rounded(const Shape &shape, const Elements &y, const std::vector<double> &exact);
 
-/** Compares with float64 values within error_bound. */
-testing::AssertionResult within_bound(const Shape &shape, const Elements &y, const std::vector<double> &exact,
-                                      const std::vector<double> &magnitudes);
+/** Compares the output of the variant of that name with float64 values, within error_bound. */
+testing::AssertionResult within_bound(const Shape &shape, const std::string &variant, const Elements &y,
+                                      const std::vector<double> &exact, const std::vector<double> &magnitudes);
 
-/** Runs one variant ("" for the library's choice) on integers, and compares exactly. */
-testing::AssertionResult exact_on_integers(const Shape &shape, Element type, const std::string &variant,
-                                           bool with_bias);
+/** Runs one variant on integers, and compares exactly. */
+testing::AssertionResult exact_on_integers(const Shape &shape, const Variant &variant, bool with_bias);
+/** The same for what the library chooses in a mode. */
+testing::AssertionResult exact_on_integers(const Shape &shape, Element type, hconv_math math, bool with_bias);
 
 } // namespace hconv_test

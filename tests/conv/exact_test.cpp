@@ -23,7 +23,7 @@ protected:
     for (size_t i = 0; i < shapes.size(); i++) {
       if (int(i) % stride != variant.index % stride || !variant.takes(shapes[i]))
         continue;
-      EXPECT_TRUE(exact_on_integers(shapes[i], variant.type, variant.name, (i + variant.index) % 2 == 0));
+      EXPECT_TRUE(exact_on_integers(shapes[i], variant, (i + variant.index) % 2 == 0));
       count++;
     }
     RecordProperty("shapes", int(count));
@@ -131,7 +131,7 @@ TEST_P(Exact, CountsEveryTap) {
   const Shape s = make(2, 2 * std::max(v.ic, 1) + 1, 3, 5, 4, kw(5), 3);
   Inputs ones;
   ones.x.assign(s.x_size(), 1), ones.w.assign(s.w_size(), 1);
-  Convolution convolution(s, v.type, v.name);
+  Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(ones), std::vector<double>(s.y_size(), double(s.terms()))));
 }
 
@@ -141,7 +141,7 @@ TEST_P(Exact, SameResultInDirtyMemory) {
   const ExactCase &exact = exact_case(s, false);
   const int rounds = emulated() && !full_run() ? 3 : 100;
   for (int i = 0; i < rounds; i++) {
-    Convolution convolution(s, GetParam().type, GetParam().name);
+    Convolution convolution(s, GetParam());
     ASSERT_TRUE(equals_rounded(s, convolution(exact.inputs), exact.y)) << "round " << i;
   }
 }
@@ -164,7 +164,8 @@ TEST(Dispatch, IsExactOnAllShapes) {
   for (const char *file : {"basic.txt", "edge.txt"})
     for (const Shape &s : affordable(file))
       for (Element type : all_elements)
-        EXPECT_TRUE(exact_on_integers(s, type, "", false));
+        for (hconv_math math : {HCONV_MATH_STRICT, HCONV_MATH_FP32})
+          EXPECT_TRUE(exact_on_integers(s, type, math, false));
 }
 
 } // namespace

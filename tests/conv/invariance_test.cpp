@@ -23,7 +23,7 @@ protected:
 TEST_P(Invariance, RunToRun) {
   const Shape s = odd_shape();
   const Inputs in = normal_inputs(s, GetParam().type, true);
-  Convolution first(s, GetParam().type, GetParam().name), second(s, GetParam().type, GetParam().name);
+  Convolution first(s, GetParam()), second(s, GetParam());
   const Elements y = first(in);
   EXPECT_EQ(y, first(in));
   EXPECT_EQ(y, second(in)) << "another plan of the same problem";
@@ -37,7 +37,7 @@ TEST_P(Invariance, ImagesOfABatchAreTheirOwnResults) {
   const Element type = GetParam().type;
   const Inputs in = normal_inputs(batch, type, true);
   const Elements x(type, in.x), w(type, in.w), bias(type, in.bias);
-  Convolution together(batch, type, GetParam().name), alone(single, type, GetParam().name);
+  Convolution together(batch, GetParam()), alone(single, GetParam());
   together.pack(w);
   alone.pack(w);
   const Elements y = together.run(x, bias);
@@ -51,9 +51,9 @@ TEST_P(Invariance, AnyElementAlignment) {
   const Shape s = odd_shape();
   const Element type = GetParam().type;
   const Inputs in = normal_inputs(s, type, true);
-  Convolution convolution(s, type, GetParam().name);
+  Convolution convolution(s, GetParam());
   const Elements aligned = convolution(in, Offsets::all(0));
-  EXPECT_TRUE(within_bound(s, aligned, convolve(s, in), convolve_magnitudes(s, in)));
+  EXPECT_TRUE(within_bound(s, GetParam().name, aligned, convolve(s, in), convolve_magnitudes(s, in)));
   std::vector<int> offsets = {1, 2, 3};
   if (type != Element::f32)
     offsets.insert(offsets.end(), {4, 7});
@@ -72,9 +72,9 @@ TEST_P(Invariance, AnyElementAlignmentOfWholeRows) {
   Shape s;
   s.B = 2, s.IC = 8, s.OC = 8, s.H = 6, s.KH = 2, s.KW = kw(1), s.W = 64 + s.KW - 1;
   const Inputs in = normal_inputs(s, GetParam().type, true);
-  Convolution convolution(s, GetParam().type, GetParam().name);
+  Convolution convolution(s, GetParam());
   const Elements aligned = convolution(in, Offsets::all(0));
-  EXPECT_TRUE(within_bound(s, aligned, convolve(s, in), convolve_magnitudes(s, in)));
+  EXPECT_TRUE(within_bound(s, GetParam().name, aligned, convolve(s, in), convolve_magnitudes(s, in)));
   for (int n : {1, 2, 3, 4})
     EXPECT_EQ(aligned, convolution(in, Offsets::all(n))) << "all displaced by " << n << " elements";
 }
@@ -87,7 +87,7 @@ TEST(Threads, ShareOnePlan) {
   Shape s;
   s.B = 2, s.IC = 3, s.OC = 4, s.H = 9, s.W = 11, s.KH = 3, s.KW = 3;
   const Inputs in = normal_inputs(s, Element::f32, true);
-  Convolution convolution(s, Element::f32, "");
+  Convolution convolution(s, Element::f32, "", HCONV_MATH_FP32);
   const Elements y = convolution(in);
   const Elements x(Element::f32, in.x), bias(Element::f32, in.bias);
   std::atomic<int> right{0};
@@ -113,7 +113,7 @@ TEST(Threads, MakeTheirFirstCallTogether) {
       s.IC = 1 + t % 5, s.OC = 3, s.H = 7, s.W = 8 + t % 3, s.KH = 3, s.KW = 2;
       const Element type = all_elements[t % 3];
       const ExactCase &exact = exact_case(s, false);
-      hconv_problem problem = {dl_type(type), test_device(), HCONV_MATH_STRICT, s.B, s.IC, s.H, s.W, s.OC, s.KH,
+      hconv_problem problem = {dl_type(type), test_device(), HCONV_MATH_FP32, s.B, s.IC, s.H, s.W, s.OC, s.KH,
                                s.KW,          s.pad};
       ready++;
       while (ready < count)
@@ -123,6 +123,7 @@ TEST(Threads, MakeTheirFirstCallTogether) {
         return;
       GuardedBuffer x(s.x_size() * bytes_of(type), 16), w(s.w_size() * bytes_of(type), 16);
       GuardedBuffer y(s.y_size() * bytes_of(type), 16), packed(hconv_plan_packed_bytes(plan), 16);
+      GuardedBuffer workspace(hconv_plan_workspace_bytes(plan), 16);
       const Elements ex(type, exact.inputs.x), ew(type, exact.inputs.w);
       x.upload(ex.data(), ex.size_bytes());
       w.upload(ew.data(), ew.size_bytes());
@@ -131,7 +132,7 @@ TEST(Threads, MakeTheirFirstCallTogether) {
       DLTensor dw = {w.data(), test_device(), 4, dl_type(type), ws, nullptr, 0};
       DLTensor dy = {y.data(), test_device(), 4, dl_type(type), ys, nullptr, 0};
       if (hconv_pack(plan, &dw, packed.data(), packed.size(), nullptr) == HCONV_OK &&
-          hconv_run(plan, &dx, packed.data(), nullptr, &dy, nullptr, 0, nullptr) == HCONV_OK &&
+          hconv_run(plan, &dx, packed.data(), nullptr, &dy, workspace.data(), workspace.size(), nullptr) == HCONV_OK &&
           hconv_synchronize(test_device(), nullptr) == HCONV_OK) {
         const std::vector<uint8_t> bytes = y.download();
         Elements result(type, s.y_size());

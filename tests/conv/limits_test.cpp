@@ -69,7 +69,7 @@ TEST(Batch, OfZeroDoesNothing) {
     EXPECT_EQ(hconv_conv2d(&tx, &tw, nullptr, nullptr, HCONV_MATH_FP32, &ty, nullptr), HCONV_OK) << hconv_last_error();
   }
   const Shape next = shape_from_text("1,3,10,5,3,3,4");
-  EXPECT_TRUE(exact_on_integers(next, Element::f32, "", false)) << "the call after an empty one";
+  EXPECT_TRUE(exact_on_integers(next, Element::f32, HCONV_MATH_STRICT, false)) << "the call after an empty one";
 }
 
 class LargeBatch : public testing::TestWithParam<int64_t> {};
@@ -85,7 +85,7 @@ TEST_P(LargeBatch, ComputesEveryImage) {
     s.IC = s.OC = s.H = s.W = s.KH = s.KW = 1;
   // One small set of images over and over, each told apart by the integer it adds up to.
   Inputs in = integer_inputs(s, false, 3);
-  EXPECT_TRUE(equals_rounded(s, Convolution(s, Element::f32, "")(in), convolve(s, in)));
+  EXPECT_TRUE(equals_rounded(s, Convolution(s, Element::f32, "", HCONV_MATH_FP32)(in), convolve(s, in)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Limits, LargeBatch, testing::Values(65535, 65536, 65537, 131073));
@@ -96,7 +96,7 @@ TEST(LargeKernelBatch, ComputesEveryImage) {
   if (emulated() || !full_run())
     GTEST_SKIP() << "a gigabyte of data: set HCONV_TEST_FULL=1, on the CPU or a GPU";
   Inputs in = integer_inputs(s, false, 4);
-  EXPECT_TRUE(equals_rounded(s, Convolution(s, Element::f32, "")(in), convolve(s, in)));
+  EXPECT_TRUE(equals_rounded(s, Convolution(s, Element::f32, "", HCONV_MATH_FP32)(in), convolve(s, in)));
 }
 
 // The direct algorithm needs no scratch memory, and packed weights grow only by whole tiles.
@@ -106,7 +106,7 @@ TEST(Memory, IsBounded) {
     for (const Variant &v : all_variants()) {
       if (!v.takes(s) || v.algorithm != "direct")
         continue;
-      Convolution convolution(s, v.type, v.name);
+      Convolution convolution(s, v);
       EXPECT_EQ(hconv_plan_workspace_bytes(convolution.plan()), 0u) << v.name << " " << text;
       const size_t bound = size_t((s.OC + v.tile_oc) * (s.IC + v.ic) * s.KH * s.KW * bytes_of(v.type));
       EXPECT_LE(hconv_plan_packed_bytes(convolution.plan()), bound) << v.name << " " << text;

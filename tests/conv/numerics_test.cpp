@@ -28,8 +28,8 @@ TEST_P(Numerics, NormalDataWithinTheDerivedBound) {
   shapes.back().pad = {1, 0, 2, 1};
   for (const Shape &s : shapes) {
     const Inputs in = normal_inputs(s, GetParam().type, true);
-    Convolution convolution(s, GetParam().type, GetParam().name);
-    EXPECT_TRUE(within_bound(s, convolution(in), convolve(s, in), convolve_magnitudes(s, in)));
+    Convolution convolution(s, GetParam());
+    EXPECT_TRUE(within_bound(s, GetParam().name, convolution(in), convolve(s, in), convolve_magnitudes(s, in)));
   }
 }
 
@@ -47,7 +47,7 @@ TEST_P(Numerics, OneHotWeightsKeepEveryBit) {
     in.w[oc * s.terms() + oc * 37 % s.terms()] = 1;
   for (int64_t i = 0; i < s.x_size(); i++)
     in.x.push_back(double(2049 + 2 * (i * 7919 % 1024)));
-  Convolution convolution(s, Element::f32, GetParam().name);
+  Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(in), convolve(s, in)));
   for (int64_t i = 0; i < s.x_size(); i++)
     in.x[i] = double((i * 2654435761LL) % (1 << 24) | 1);
@@ -61,7 +61,7 @@ TEST_P(Numerics, SumsOfOnesAreExact) {
     s.KW = s.W = kw(K), s.OC = 2;
     Inputs ones;
     ones.x.assign(s.x_size(), 1), ones.w.assign(s.w_size(), 1);
-    Convolution convolution(s, GetParam().type, GetParam().name);
+    Convolution convolution(s, GetParam());
     EXPECT_TRUE(equals_rounded(s, convolution(ones), std::vector<double>(s.y_size(), double(s.terms()))));
   }
 }
@@ -80,7 +80,7 @@ TEST(LongReductions, RelativeErrorDoesNotGrowIn16Bits) {
         for (double &w : in.w)
           w = round_to(type, w / 16);
       const std::vector<double> exact = convolve(s, in);
-      Convolution convolution(s, type, "");
+      Convolution convolution(s, type, "", HCONV_MATH_FP32);
       const std::vector<double> y = convolution(in).values();
       double error = 0, norm = 0;
       for (size_t i = 0; i < y.size(); i++)
@@ -96,7 +96,7 @@ TEST(LongReductions, Float32Of131072TermsHasRmsErrorBelow5em4) {
   const std::vector<double> exact = convolve(s, in);
   Convolution convolution(s, Element::f32, "", HCONV_MATH_FP32);
   const Elements y = convolution(in);
-  EXPECT_TRUE(within_bound(s, y, exact, convolve_magnitudes(s, in)));
+  EXPECT_TRUE(within_bound(s, convolution.variant(), y, exact, convolve_magnitudes(s, in)));
   double error = 0;
   for (size_t i = 0; i < y.size(); i++)
     error += (y.value(i) - exact[i]) * (y.value(i) - exact[i]);

@@ -96,10 +96,11 @@ const ExactCase &exact_case(const Shape &shape, bool with_bias) {
   return found->second;
 }
 
-double error_bound(const Shape &shape, Element type, double exact, double magnitude) {
-  const double u = std::ldexp(1.0, -24);
-  // A product is rounded at most once by itself and then by at most IC*KH*KW additions (the bias is one term more).
-  const double n = double(shape.terms()) + 1;
+double error_bound(const Shape &shape, Element type, bool truncates, double exact, double magnitude) {
+  // A product is rounded at most once by itself and then by at most IC*KH*KW additions (the bias is one term more). A
+  // step of a tensor core cuts each product that is not 0, the sum before it, and the new sum: at most thrice as many.
+  const double n = (truncates ? 3 : 1) * (double(shape.terms()) + 1);
+  const double u = std::ldexp(1.0, truncates ? -23 : -24);
   const double sum_error = n * u / (1 - n * u) * magnitude;
   if (type == Element::f32)
     return sum_error;

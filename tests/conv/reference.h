@@ -32,8 +32,9 @@ struct ExactCase {
 };
 const ExactCase &exact_case(const Shape &shape, bool with_bias);
 
-/** Bound on |computed - exact| for an output of `type`, whatever the order of summation in float32:
- * gamma_n * magnitude with n the number of roundings, then the rounding of the store. */
-double error_bound(const Shape &shape, Element type, double exact, double magnitude);
+/** Bound on |computed - exact| for an output of `type`, whatever the order of summation in float32: gamma_n * magnitude
+ * with n the number of roundings, then the rounding of the store. `truncates` is for tensor cores, which align the
+ * products of a step and the sum to the largest of them and cut, where float32 arithmetic rounds. */
+double error_bound(const Shape &shape, Element type, bool truncates, double exact, double magnitude);
 
 } // namespace hconv_test

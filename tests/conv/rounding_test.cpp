@@ -62,7 +62,7 @@ TEST_P(Rounding, EveryTieGoesToEven) {
   const std::vector<double> exact = convolve(s, in);
   for (double value : exact)
     ASSERT_EQ(value, double(float(value))) << "the test's sums must be exact in float32";
-  Convolution convolution(s, type, GetParam().name);
+  Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(in), exact));
 }
 
@@ -112,7 +112,7 @@ TEST_P(Rounding, KnownValues) {
     expected.push_back(known[i].expected);
   }
   in.w[0] = 1, in.w[s.KW] = 0.5;
-  Convolution convolution(s, GetParam().type, GetParam().name);
+  Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(in), expected));
 }
 
@@ -131,7 +131,7 @@ TEST_P(Rounding, BiasIsAddedBeforeTheStore) {
   std::vector<double> expected;
   for (int64_t oc = 0; oc < 2; oc++)
     expected.insert(expected.end(), s.OW(), oc == 0 ? big + 2 : big);
-  Convolution convolution(s, GetParam().type, GetParam().name);
+  Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(in), expected));
 }
 

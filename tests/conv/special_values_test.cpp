@@ -49,7 +49,7 @@ protected:
   /** One special element at a time, in x or in w, the others unchanged. */
   void spread_from(std::vector<double> Inputs::*tensor, const std::vector<size_t> &places, const Shape &s) {
     const Inputs clean = normal_inputs(s, GetParam().type, true);
-    Convolution convolution(s, GetParam().type, GetParam().name);
+    Convolution convolution(s, GetParam());
     for (double value : {nan_value, inf, -inf})
       for (size_t place : places) {
         SCOPED_TRACE(testing::Message() << value << " at element " << place);
@@ -93,7 +93,7 @@ TEST_P(SpecialValues, InWWithPadding) {
 }
 
 TEST_P(SpecialValues, InBiasReachTheirChannel) {
-  Convolution convolution(shape, GetParam().type, GetParam().name);
+  Convolution convolution(shape, GetParam());
   Inputs changed = inputs;
   changed.bias[4] = nan_value, changed.bias[0] = -inf;
   EXPECT_EQ(check_spread(convolution, inputs, changed), size_t(2 * shape.y_size() / shape.OC));
@@ -108,7 +108,7 @@ TEST_P(SpecialValues, InfinityTimesZeroAndInfinityMinusInfinity) {
   changed.x[shape.H * shape.W * 2 + 4] = -inf; // side by side: windows that hold both give NaN or an infinity
   const std::vector<double> expected = convolve(shape, changed);
   EXPECT_TRUE(std::isnan(expected[3 * shape.OW() + 6]));
-  Convolution convolution(shape, GetParam().type, GetParam().name);
+  Convolution convolution(shape, GetParam());
   check_spread(convolution, clean, changed);
 }
 
@@ -125,7 +125,7 @@ TEST_P(SpecialValues, SubnormalsAreKept) {
   for (int i = 0; i < steps; i++)
     in.x[i] = (i % 2 ? -i : i) * tiny;
   in.w[0] = 1, in.w[KW] = -1, in.w[2 * KW] = 3;
-  Convolution convolution(s, type, GetParam().name);
+  Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(in), convolve(s, in)));
 
   // Subnormal weights, and a product of two normal numbers that is subnormal.
@@ -152,7 +152,7 @@ TEST(FloatingPointMode, OfTheCallerIsLeftAsItWas) {
   _mm_setcsr(flush_and_round_up);
   unsigned after;
   {
-    Convolution convolution(s, Element::f32, "");
+    Convolution convolution(s, Element::f32, "", HCONV_MATH_FP32);
     convolution(integer_inputs(s, false));
     after = _mm_getcsr();
   }

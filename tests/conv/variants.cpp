@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <runtime/environment.h>
+#include <stdexcept>
 
 namespace hconv_test {
 
@@ -39,7 +40,7 @@ std::vector<Variant> read_variants() {
   std::vector<Variant> variants;
   for (const nlohmann::json &row : nlohmann::json::parse(list_as_json())) {
     const std::string algorithm = row.at("algorithm"), target = row.at("target");
-    if (algorithm == "pack" || !serves(target))
+    if (algorithm.compare(0, 4, "pack") == 0 || !serves(target))
       continue;
     auto parameter = [&](const char *key) { return row.at("parameters").at(key).get<int>(); };
     Variant v;
@@ -72,6 +73,13 @@ std::ostream &operator<<(std::ostream &out, const Variant &variant) {
 const std::vector<Variant> &all_variants() {
   static const std::vector<Variant> variants = read_variants();
   return variants;
+}
+
+const Variant &variant_named(const std::string &name) {
+  for (const Variant &v : all_variants())
+    if (v.name == name)
+      return v;
+  throw std::invalid_argument("'" + name + "' is no variant of the test device");
 }
 
 std::vector<Variant> variants_of_16_bits() {

@@ -19,14 +19,17 @@ struct Variant {
 
   /** Whether it can compute `shape`: a variant made for one KW takes no other. */
   bool takes(const Shape &shape) const { return kw == 0 || kw == shape.KW; }
-  /** Numerics that its plans are made with. */
-  hconv_math math() const { return HCONV_MATH_STRICT; }
+  /** The strictest numerics that it serves: tensor cores are not for HCONV_MATH_STRICT. */
+  hconv_math math() const { return algorithm == "direct" ? HCONV_MATH_STRICT : HCONV_MATH_FP32; }
 };
 
 std::ostream &operator<<(std::ostream &out, const Variant &variant);
 
 /** Every convolution variant that hconv_list reports for the test device and this processor can run, of any type. */
 const std::vector<Variant> &all_variants();
+
+/** The one of that name; throws std::invalid_argument when it is not among them. */
+const Variant &variant_named(const std::string &name);
 
 /** Those of 16-bit types. */
 std::vector<Variant> variants_of_16_bits();

@@ -29,7 +29,7 @@ struct Row {
 
 // The manifest: only plain numbers of it are used, so that the identifiers in it need no meaning here.
 #define HCONV_VARIANT(name, algorithm, type, target, tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, \
-                      stages, warps, min_blocks)                                                                       \
+                      ...)                                                                                             \
   {#name, tile_oc, ic, kw},
 const Row manifest[] = {
 #include "variants.inc"
