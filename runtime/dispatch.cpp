@@ -10,6 +10,8 @@ namespace hconv::runtime {
 namespace {
 
 constexpr int64_t grid_y_limit = 65535;
+// What one block of the pack kernels moves along their grids' y and z (generators/pack_weights, pack_input).
+constexpr int32_t pack_oc = 8, pack_taps = 32, pack_input_columns = 32, pack_input_channels = 32;
 
 int64_t tiles(int64_t extent, int32_t tile) {
   return (extent + std::max(tile, 1) - 1) / std::max(tile, 1);
@@ -35,6 +37,20 @@ std::string processor_lacks(Target target, const Machine &machine) {
   return "";
 }
 
+std::string exceeds_pack_grids(const Variant &v, const hconv_problem &p) {
+  const PackedExtents weights = packed_extents(p, v);
+  if (tiles(weights.oc, pack_oc) > grid_y_limit || tiles(weights.kh * weights.kw, pack_taps) > grid_y_limit)
+    return text(
+        "its kernel that packs weights takes up to %lld output channels and %lld taps, and they are %lld and %lld",
+        wide(grid_y_limit * pack_oc), wide(grid_y_limit * pack_taps), wide(weights.oc), wide(weights.kh * weights.kw));
+  const PackedInput input = packed_input(p, v);
+  if (tiles(input.width, pack_input_columns) > grid_y_limit || tiles(input.ic, pack_input_channels) > grid_y_limit)
+    return text("its kernel that packs x takes up to %lld columns and %lld channels, and they are %lld and %lld",
+                wide(grid_y_limit * pack_input_columns), wide(grid_y_limit * pack_input_channels), wide(input.width),
+                wide(input.ic));
+  return "";
+}
+
 std::string does_not_fit(const Variant &v, const hconv_problem &p) {
   const PackedExtents packed = packed_extents(p, v);
   if (packed.elements < 0 || packed.elements >= element_limit)
@@ -51,7 +67,7 @@ std::string does_not_fit(const Variant &v, const hconv_problem &p) {
     return text("OC = %lld needs more than %lld tiles", wide(p.out_channels), wide(grid_y_limit));
   if (tiles(g.output_width, v.tile_ow) > grid_y_limit)
     return text("OW = %lld needs more than %lld tiles", wide(g.output_width), wide(grid_y_limit));
-  return "";
+  return exceeds_pack_grids(v, p);
 }
 
 std::string needs_more_shared_memory(const Variant &v, const Machine &machine) {
@@ -84,13 +100,23 @@ void choose_on_cuda(const std::vector<const Variant *> &serving, const hconv_pro
   choice->source = "the least cost";
 }
 
-void choose_on_cpu(const std::vector<const Variant *> &serving, Choice *choice) {
-  for (const Preference &preference : cpu_preferences())
+/// Output channels that whole tiles cover.
+int64_t covered_channels(const hconv_problem &p, const Variant &v) {
+  return (p.out_channels + v.tile_oc - 1) / v.tile_oc * v.tile_oc;
+}
+
+/// Of the best target's variants the one that computes the fewest channels in vain, and then the first.
+void choose_on_cpu(const std::vector<const Variant *> &serving, const hconv_problem &p, Choice *choice) {
+  for (const Preference &preference : cpu_preferences()) {
     for (const Variant *v : serving)
-      if (!choice->variant && v->target == preference.target) {
+      if (v->target == preference.target &&
+          (!choice->variant || covered_channels(p, *v) < covered_channels(p, *choice->variant)))
         choice->variant = v;
-        choice->source = preference.because;
-      }
+    if (choice->variant) {
+      choice->source = preference.because;
+      return;
+    }
+  }
 }
 
 /// Adds the variants that could serve as well, and finds the cheapest of them.
@@ -197,7 +223,7 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
     if (raw(p.device.device_type) == kDLCUDA)
       choose_on_cuda(serving, p, machine, choice);
     else
-      choose_on_cpu(serving, choice);
+      choose_on_cpu(serving, p, choice);
   }
   if (!choice->variant)
     return nothing_serves(p, choice->declined);

@@ -52,7 +52,7 @@ TEST(Explain, TheWorkspaceAndCostOfTensorCores) {
   const std::string content = explained(p, HCONV_TEXT);
   EXPECT_THAT(content, HasSubstr("12288 bytes of packed weights, 2048 bytes of workspace\n"));
   EXPECT_THAT(content, HasSubstr("; warp OC 32, OW 32; "));
-  EXPECT_THAT(content, HasSubstr("(8 blocks in 1 waves, speed 5)\nrunner-up    conv2d_direct_bf16_oc32x64_cuda: "));
+  EXPECT_THAT(content, HasSubstr("(8 blocks in 1 waves, speed 4.2)\nrunner-up    conv2d_direct_bf16_oc32x64_cuda: "));
 }
 
 TEST(Explain, Text) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "runtime/dispatch.h"
 #include "runtime/error.h"
 #include "runtime/validation.h"
@@ -116,11 +118,14 @@ TEST(DispatchOnCuda, CostCountsWavesOfWholeTiles) {
   EXPECT_EQ(cost.waves, 8);
   EXPECT_DOUBLE_EQ(cost.value, 8 * products / 0.9);
 
-  // Two blocks at once on a multiprocessor: half the waves, each twice as long.
+  // Two blocks at once on a multiprocessor: half the waves, each twice as long; less so where it holds one alone.
   p.dtype = bfloat16;
   cost = cost_of(*find_variant("conv2d_mma_bf16_oc64x64_cuda"), p, machine);
   EXPECT_EQ(cost.waves, 4);
-  EXPECT_DOUBLE_EQ(cost.value, 4 * 2 * products / 5);
+  EXPECT_DOUBLE_EQ(cost.value, 4 * 2 * products / 4.2);
+  machine.multiprocessors = 114;
+  EXPECT_DOUBLE_EQ(cost_of(*find_variant("conv2d_mma_bf16_oc64x64_cuda"), p, machine).value,
+                   std::sqrt(2.0) * products / 4.2);
 
   p.batch = 0;
   EXPECT_EQ(cost_of(tile, p, machine).blocks, 57);
@@ -198,13 +203,26 @@ TEST(Dispatch, EveryOtherVariantHasAReason) {
 }
 
 TEST(Dispatch, GridLimits) {
+  const auto why = [](const char *name, const hconv_problem &p) { return why_not(*find_variant(name), p, {}, ""); };
   hconv_problem p = problem(cuda0, 1, 1, 4, 1);
   p.height = 1;
   p.width = 33 * 65535;
-  EXPECT_EQ(reason(p, "conv2d_direct_f32_oc64x32_cuda"), "OW = 2162655 needs more than 65535 tiles");
+  EXPECT_EQ(why("conv2d_direct_f32_oc64x32_cuda", p), "OW = 2162655 needs more than 65535 tiles");
+  EXPECT_EQ(why("conv2d_direct_f32_oc64x64_cuda", p), "");
+  p.dtype = bfloat16;
+  EXPECT_EQ(why("conv2d_mma_bf16_oc64x64_cuda", p),
+            "its kernel that packs x takes up to 2097120 columns and 2097120 channels, and they are 2162655 and 16");
+
   p = problem(cuda0, 1, 1, 4, 1);
   p.out_channels = 33 * 65535;
-  EXPECT_EQ(reason(p, "conv2d_direct_f32_oc32x64_cuda"), "OC = 2162655 needs more than 65535 tiles");
+  EXPECT_EQ(why("conv2d_direct_f32_oc32x64_cuda", p), "OC = 2162655 needs more than 65535 tiles");
+  EXPECT_EQ(why("conv2d_direct_f32_oc64x64_cuda", p),
+            "its kernel that packs weights takes up to 524280 output channels and 2097120 taps, and they are 2162688 "
+            "and 1");
+  p.out_channels = 524280;
+  EXPECT_EQ(why("conv2d_direct_f32_oc64x64_cuda", p).substr(0, 31), "its kernel that packs weights t"); // whole tiles
+  p.out_channels = 524224;
+  EXPECT_EQ(why("conv2d_direct_f32_oc64x64_cuda", p), "");
   p.height = p.width = 1;
   p.out_channels = 65 * 65535;
   EXPECT_EQ(chosen(p).substr(0, 67), "unsupported: No variant can compute float32 B1 IC1 OC4259775 H1 W1 ");

@@ -13,7 +13,7 @@ constexpr Algorithm mma = Algorithm::mma;
 constexpr Speed speeds[] = {
     {direct, 64, 128, 0, 0, 0, 0, 0, 0, 0, 1.0}, {direct, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0.9},
     {direct, 32, 128, 0, 0, 0, 0, 0, 0, 0, 0.9}, {direct, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.75},
-    {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},   {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5.0},
+    {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},   {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2},
 };
 
 constexpr Preference preferences[] = {
