@@ -62,7 +62,7 @@ def variant_names(kind: str, device: str) -> list:
     rows = listed["variants"] if isinstance(listed, dict) else listed
     on_gpu = device == "cuda"
     return [row["name"] for row in rows
-            if row["algorithm"] != "pack" and row["type"] in (kind, TYPE_NAMES[kind])
+            if not row["algorithm"].startswith("pack") and row["type"] in (kind, TYPE_NAMES[kind])
             and row["target"].startswith("cpu") != on_gpu]
 
 
