@@ -41,15 +41,16 @@ def variables(row):
     """FileCheck's variables of one manifest row."""
     values = {key.upper(): value for key, value in row.items() if isinstance(value, int)}
     values.update(NAME=row["name"], CTYPE=CTYPES[row["type"]], VECTOR=16 // ELEMENT_BYTES[row["type"]])
-    if row["algorithm"] == "direct":
+    if row["algorithm"] in ("direct", "mma"):
         values.update(THREADS=32 * row["warps"], ACCUMULATORS=accumulators(row),
                       STAGES_IN_FLIGHT=max(row["stages"] - 2, 0))
     return values
 
 
 def accumulators(row):
-    """Sums that one thread of a direct convolution holds."""
-    return row["thread_oc"] * row["thread_oh"] * row["thread_ow"]
+    """Sums that one thread of a convolution holds; the tile of an mma row is that of a warp's 32 lanes."""
+    tile = row["thread_oc"] * row["thread_oh"] * row["thread_ow"]
+    return tile // 32 if row["algorithm"] == "mma" else tile
 
 
 def file_check(check_file, text, prefix, row, forbidden=()):
@@ -81,7 +82,7 @@ def cuobjdump():
 
 
 def test_there_are_cuda_variants_of_every_type():
-    assert {row["type"] for row in VARIANTS if row["algorithm"] != "pack"} == {"f32", "bf16", "f16"}
+    assert {row["type"] for row in VARIANTS if not row["algorithm"].startswith("pack")} == {"f32", "bf16", "f16"}
 
 
 @pytest.mark.parametrize("row", VARIANTS, ids=ids)
@@ -102,6 +103,10 @@ def test_sass(row, nvcc, cuobjdump):
         # Each sum of a thread once a tap that is staged: the loops around them are unrolled, and products are fused.
         wanted = accumulators(row) * row["kw_tile"]
         assert text.count("FFMA") >= wanted, f"{text.count('FFMA')} FFMA, expected at least {wanted}"
+    if row["algorithm"] == "mma":
+        # A product of 16 x 8 x 16 for each four sums of a lane and each 16 channels of a step; none on the FMA units.
+        assert text.count("HMMA") >= accumulators(row) // 4, f"{text.count('HMMA')} HMMA"
+        assert "FFMA" not in text
 
 
 def test_the_checks_do_fail(tmp_path):
