@@ -29,29 +29,11 @@ void stage_elements(DirectConv2D &d, const DirectConv2DInputs &in, Type element)
   stage_weights(d, in);
 }
 
-// A select would load outside of x, so its index would need clamps, which turn vector loads into gathers. An update
-// under a predicate is a masked vector load instead.
-void stage_float32(DirectConv2D &d, const DirectConv2DInputs &in) {
-  RDom guard(0, 1, "guard");
-  Expr w = d.xw - in.pad_left + guard, h = d.xh - in.pad_top;
-  guard.where(d.xc < in.x_extent[2]);
-  guard.where(h >= 0 && h < in.x_extent[1]);
-  guard.where(w >= 0 && w < in.x_extent[0]);
-  auto promised = [](const Expr &i, const Expr &extent) { return unsafe_promise_clamped(i, 0, extent - 1); };
-  d.x_tile(d.xw, d.xh, d.xc, d.xb) = 0.f;
-  d.x_tile(d.xw, d.xh, d.xc, d.xb) =
-      cast<float>(in.x(promised(w, in.x_extent[0]), promised(h, in.x_extent[1]), promised(d.xc, in.x_extent[2]), d.xb));
-  // A task's channels may reach beyond the last tile in the eyes of bounds inference; the loops do not.
-  d.w_tile(d.wo, d.wx, d.wy, d.wi) = cast<float>(in.w(promised(d.wo, in.packed_oc), d.wx, d.wy, d.wi));
-}
-
 } // namespace
 
 DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Type element, Staging staging) {
   DirectConv2D d;
-  if (staging == Staging::float32)
-    stage_float32(d, in);
-  else if (staging == Staging::padded)
+  if (staging == Staging::padded)
     stage_padded(d, in);
   else
     stage_elements(d, in, element);

@@ -37,8 +37,7 @@ struct DirectConv2DInputs {
 /** How x_tile and w_tile hold their elements. */
 enum class Staging {
   element, // as x and w have them, zeros around x by a select
-  padded,  // as x and w have them; x holds its zeros itself, and all of packed_ic
-  float32  // converted once; x_tile is zero first, then a guarded copy of what lies inside x
+  padded   // as x and w have them; x holds its zeros itself, and all of packed_ic
 };
 
 /** y[b,oc,oh,ow] = T(bias[oc] + sum over ic,kh,kw of x[b,ic,oh+kh-pad_top,ow+kw-pad_left] * w[oc,ic,kh,kw]), summed in

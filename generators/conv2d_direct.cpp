@@ -13,17 +13,34 @@ public:
     for (int d = 1; d < 4; d++)
       w.dim(d).set_stride(w.dim(d).stride() / int(tile_oc) * int(tile_oc));
 
-    const bool gpu = get_target().has_gpu_feature();
-    hconv::DirectConv2D conv =
-        hconv::direct_conv2d(in, element, gpu ? hconv::Staging::element : hconv::Staging::float32);
+    if (get_target().has_gpu_feature())
+      generate_cuda(in);
+    else
+      generate_cpu(in);
+  }
+
+private:
+  void generate_cuda(const hconv::DirectConv2DInputs &in) {
+    hconv::DirectConv2D conv = hconv::direct_conv2d(in, element);
     y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
-    if (gpu) {
-      hconv::schedule_direct_cuda(conv, y, tiles(), element);
-    } else {
-      hconv::DirectCpuExtents extents{
-          y.dim(0).extent(), y.dim(1).extent(), y.dim(2).extent(), y.dim(3).extent(), in.packed_ic, in.kh, in.kw};
-      hconv::schedule_direct_cpu(conv, y, tiles(), extents, get_target().natural_vector_size<float>());
-    }
+    hconv::schedule_direct_cuda(conv, y, tiles(), element);
+  }
+
+  void generate_cpu(hconv::DirectConv2DInputs in) {
+    // The ABI has no place of its own for the number of threads, which only the size of tasks depends on.
+    Halide::Expr threads = has_bias >> 1;
+    in.has_bias = has_bias & 1;
+    const hconv::DirectCpuProblem problem{y.dim(0).extent(),
+                                          y.dim(1).extent(),
+                                          y.dim(2).extent(),
+                                          y.dim(3).extent(),
+                                          in.packed_ic,
+                                          in.kh,
+                                          in.kw,
+                                          threads};
+    hconv::BlockedConv2D conv = hconv::blocked_conv2d(in, element, hconv::direct_cpu_blocks(tiles(), problem));
+    y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
+    hconv::schedule_direct_cpu(conv, y, tiles(), problem, element, get_target().natural_vector_size<float>());
   }
 };
 
