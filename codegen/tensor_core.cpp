@@ -147,10 +147,12 @@ private:
     check(!expr_uses_var(operand.address, other_half), what + " depends on " + last_name(other_half));
     const std::string k = last_k;
     const Place origin = {{kThreadIndex[0], 0}, {k, 0}, {half, 0}};
+    // With k left open, so that what holds of one lane's k holds of all.
+    const Place first_row = {{kThreadIndex[0], 0}, {half, 0}};
     std::map<std::pair<int, int>, int64_t> rows; // (row, half) -> distance
     for (int lane = 0; lane < kLanes; lane++) {
       for (int h = 0; h < 2; h++) {
-        const int64_t row = distance(operand.address, origin, {{kThreadIndex[0], lane}, {k, 0}, {half, h}}, what);
+        const int64_t row = distance(operand.address, first_row, {{kThreadIndex[0], lane}, {half, h}}, what);
         const auto known = rows.emplace(std::make_pair(row_of_lane[lane], h), row).first;
         check(known->second == row,
               what + " differs between lanes that should read one row, at lane " + std::to_string(lane));
@@ -263,6 +265,7 @@ private:
     found = true;
     last_k = tile_loop(nest, request.k, kDepth);
     const std::string m_half = tile_loop(nest, request.m_half, 2), pair = tile_loop(nest, request.pair, 2);
+    check(!expr_uses_var(nest.accumulator, last_k), "its sums " + text(nest.accumulator) + " depend on " + request.k);
     const int first = expr_uses_var(nest.addresses[0], m_half) ? 0 : 1;
     Operand a = {nest.factors[first], nest.addresses[first], {}};
     Operand b = {nest.factors[1 - first], nest.addresses[1 - first], {}};

@@ -74,13 +74,14 @@ CudaKernel kernel_of(const Func &func, const std::vector<Argument> &arguments, c
   return kernel;
 }
 
-std::string cuda_of(const Func &func, const PipelineRequest &request) {
+std::string cuda_of(const Func &func, const PipelineRequest &request, const TensorCoreRequest &tile) {
   const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
   CudaKernel kernel = kernel_of(func, {}, std::string(test->test_suite_name()) + "_" + test->name());
   kernel.body = prove_assertions(kernel.body);
   kernel.body = constant_loops(kernel);
   kernel.body = private_registers(kernel.body);
   kernel.body = vector_access(kernel.body);
+  kernel.body = tensor_core(kernel.body, tile);
   kernel.body = pipeline(kernel.body, request);
   layout_shared_memory(kernel);
   return print_cuda(kernel);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/pipeline.h"
+#include "codegen/tensor_core.h"
 
 namespace hconv_test {
 
@@ -21,7 +22,8 @@ hconv::CudaKernel kernel_of(const Halide::Func &func, const std::vector<Halide::
 /** The CUDA text of a pipeline's first kernel after all passes, as cuda_backend runs them; named after the current
  * test.
  */
-std::string cuda_of(const Halide::Func &func, const hconv::PipelineRequest &request = {});
+std::string cuda_of(const Halide::Func &func, const hconv::PipelineRequest &request = {},
+                    const hconv::TensorCoreRequest &tile = {});
 
 /** All fields of a kernel, one a line, and its body. */
 std::string describe(const hconv::CudaKernel &kernel);

@@ -83,4 +83,57 @@ Func matmul(Type type) {
   return c;
 }
 
+Func mma_matmul(Type type, int n_tiles) {
+  const int M = 64, N = 8 * n_tiles, K = 32, block_m = 32, step = 16, pitch = step + 8;
+  ImageParam a(type, 2, "a"), b(type, 2, "b");
+  Func a_tile("a_tile"), b_tile("b_tile"), sum("sum"), c("c");
+  Var m("m"), n("n"), kv("kv"), bm("bm"), mt("mt"), nt("nt"), m_half("m_half"), pair("pair"), g("g"), q("q"),
+      lane("lane"), vec("vec"), part("part"), row("row");
+  a_tile(kv, m) = a(kv, m);
+  b_tile(kv, n) = b(kv, n);
+  RDom r(0, K, "r");
+  sum(n, m) = 0.f;
+  sum(n, m) += cast<float>(a_tile(r, m)) * cast<float>(b_tile(r, n));
+  c(n, m) = sum(n, m);
+
+  a.set_host_alignment(16);
+  b.set_host_alignment(16);
+  a.dim(0).set_bounds(0, K).dim(1).set_bounds(0, M).set_stride(K);
+  b.dim(0).set_bounds(0, K).dim(1).set_bounds(0, N).set_stride(K);
+  c.output_buffer().dim(0).set_bounds(0, N).dim(1).set_bounds(0, M).set_stride(N);
+
+  for (Func stage : {a_tile, b_tile, sum, c})
+    stage.never_partition_all();
+  auto lanes = [&](Stage s) {
+    s.split(n, nt, n, 8).split(n, q, pair, 2).split(m, mt, m, 16).split(m, m_half, g, 8).fuse(q, g, lane);
+  };
+  c.split(m, bm, m, block_m);
+  lanes(c);
+  c.reorder(pair, nt, m_half, mt, lane, bm).gpu_threads(lane).gpu_blocks(bm);
+  sum.bound_extent(n, N).bound_extent(m, block_m).compute_at(c, bm).store_in(MemoryType::Register);
+  lanes(sum);
+  sum.reorder(pair, nt, m_half, mt, lane).gpu_threads(lane);
+  RVar chunk("chunk"), k("k");
+  sum.update().split(r.x, chunk, k, step);
+  lanes(sum.update());
+  sum.update().reorder(pair, m_half, k, nt, mt, lane, chunk).gpu_threads(lane);
+  // Two lanes stage a row of 16 elements, 16 bytes each.
+  auto stage = [&](Func f, Var rows, int extent) {
+    f.bound_extent(kv, step)
+        .bound_extent(rows, extent)
+        .align_storage(kv, pitch)
+        .compute_at(sum, chunk)
+        .store_in(MemoryType::GPUShared)
+        .split(kv, part, vec, 8)
+        .vectorize(vec)
+        .split(rows, row, rows, 16, TailStrategy::GuardWithIf)
+        .fuse(part, rows, lane)
+        .reorder(vec, row, lane)
+        .gpu_threads(lane);
+  };
+  stage(a_tile, m, block_m);
+  stage(b_tile, n, N);
+  return c;
+}
+
 } // namespace hconv_test

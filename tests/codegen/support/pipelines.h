@@ -15,4 +15,9 @@ Halide::Func scaled_vectors(bool aligned, Halide::Type type = Halide::Float(32))
  */
 Halide::Func matmul(Halide::Type type = Halide::Float(32));
 
+/** c(n, m) += a(k, m) * b(k, n), in float32: 64 x 8 n_tiles x 32 elements of a 16-bit type, scheduled for the tensor
+ * cores as schedules/mma_cuda does. A block is one warp with 32 x 8 n_tiles sums, and steps of 16 along k are loop
+ * "chunk"; the tile's loops are "k", "m_half" and "pair". */
+Halide::Func mma_matmul(Halide::Type type, int n_tiles);
+
 } // namespace hconv_test
