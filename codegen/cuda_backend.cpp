@@ -23,6 +23,9 @@ void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
   kernel.body = constant_loops(kernel);
   kernel.body = private_registers(kernel.body);
   kernel.body = vector_access(kernel.body);
+  _halide_user_assert(options.tensor_core.k.empty() || kernel.block[0] == 32)
+      << kernel.name << " asks for tensor cores with " << kernel.block[0]
+      << " threads along x, expected 32: the lanes of one warp";
   kernel.body = tensor_core(kernel.body, options.tensor_core);
   kernel.body = pipeline(kernel.body, options.pipeline);
   layout_shared_memory(kernel);
