@@ -42,7 +42,9 @@ BlockedConv2D blocked_conv2d(const DirectConv2DInputs &in, Type element, const C
     BlockedConv2D::Columns part;
     part.width = width;
     define_x_tile(conv, part.x_tile, in);
-    Expr wo = promised(conv.wo, in.packed_oc), wi = promised(conv.wi, in.packed_ic);
+    Expr wo = promised(conv.wo, in.packed_oc), wi = conv.wi;
+    // Where w_tile is staged, so is all of the last block, which may be a part of a block.
+    wi = element == Float(32) ? promised(wi, in.packed_ic) : min(wi, in.packed_ic - 1);
     part.w_tile(conv.wo, conv.wx, conv.wy, conv.wi) = cast<float>(in.w(wo, conv.wx, conv.wy, wi));
 
     part.r = RDom(0, in.kw, 0, in.kh, 0, blocks.channels, "r");
