@@ -27,7 +27,7 @@ void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
       << kernel.name << " asks for tensor cores with " << kernel.block[0]
       << " threads along x, expected 32: the lanes of one warp";
   kernel.body = tensor_core(kernel.body, options.tensor_core);
-  kernel.body = pipeline(kernel.body, options.pipeline);
+  kernel.body = pipeline(kernel.body, options.pipeline, {options.sum_steps, kernel.threads(), kernel.min_blocks});
   layout_shared_memory(kernel);
 }
 

@@ -42,17 +42,19 @@ int64_t copy_size(const Allocate *op) {
   return (op->constant_allocation_size() + whole - 1) / whole * whole;
 }
 
-/** The shared arrays of a kernel. */
+/** The shared arrays of a kernel, and the private float32 ones. */
 struct SharedArrays : public IRVisitor {
   struct Array {
     Type type;
     int64_t size;
   };
-  std::map<std::string, Array> arrays;
+  std::map<std::string, Array> arrays, registers;
   using IRVisitor::visit;
   void visit(const Allocate *op) override {
     if (op->memory_type == MemoryType::GPUShared)
       arrays[op->name] = {op->type, copy_size(op)};
+    else if (op->type == Float(32))
+      registers[op->name] = {op->type, op->constant_allocation_size()};
     IRVisitor::visit(op);
   }
 };
@@ -177,15 +179,16 @@ struct Nest {
 
 class Pipeline : public IRMutator {
 public:
-  Pipeline(const PipelineRequest &request, const std::map<std::string, SharedArrays::Array> &shared)
-      : request(request), shared(shared) {}
+  Pipeline(const PipelineRequest &request, const BlockedSums &sums, const SharedArrays &arrays)
+      : request(request), sums(sums), shared(arrays.arrays), registers(arrays.registers) {}
 
   bool found = false;
   std::set<std::string> staged;
 
 private:
   const PipelineRequest &request;
-  const std::map<std::string, SharedArrays::Array> &shared;
+  const BlockedSums &sums;
+  const std::map<std::string, SharedArrays::Array> &shared, &registers;
 
   using IRMutator::visit;
 
@@ -319,6 +322,87 @@ private:
     return s;
   }
 
+  /** The private sums that the consumers add to, and the room for their totals. */
+  struct Totals {
+    std::string sums;
+    int count = 0; // of one thread; 0: no totals
+  };
+
+  Totals totals_of(const Nest &nest) const {
+    if (sums.steps <= 0)
+      return {};
+    const std::set<std::string> added_to = arrays_added_to(nest.compute);
+    Totals totals;
+    for (const auto &[name, array] : registers) {
+      if (!added_to.count(name))
+        continue;
+      check(totals.count == 0, "two float32 arrays, " + totals.sums + " and " + name + ", could be its sums");
+      totals = {name, int(array.size)};
+    }
+    check(totals.count > 0, "blocks of its sums are asked for, but it adds to no private float32 array");
+    int64_t bytes = 1024 + int64_t(totals.count) * sums.threads * 4; // 1 KiB of each block is the system's
+    for (const auto &[name, array] : shared)
+      bytes += array.size * array.type.bytes() * (nest.staged.count(name) ? request.stages : 1);
+    constexpr int64_t kMultiprocessor = 228 * 1024;
+    return bytes * sums.min_blocks <= kMultiprocessor ? totals : Totals{};
+  }
+
+  /** Arrays with a store of the form a[i] = ... a[i] ... */
+  static std::set<std::string> arrays_added_to(const Stmt &s) {
+    class Find : public IRVisitor {
+      std::string storing;
+      using IRVisitor::visit;
+      void visit(const Store *op) override {
+        ScopedValue<std::string> inside(storing, op->name);
+        op->value.accept(this);
+      }
+      void visit(const Load *op) override {
+        if (op->name == storing)
+          names.insert(storing);
+        IRVisitor::visit(op);
+      }
+
+    public:
+      std::set<std::string> names;
+    } find;
+    s.accept(&find);
+    return find.names;
+  }
+
+  /** Element i of this thread's totals: neighbouring threads lie side by side. */
+  Expr total_index(const Expr &i) const { return i * sums.threads + Variable::make(Int(32), kThreadIndex[0]); }
+
+  static Expr float_element(const std::string &array, const Expr &index) {
+    return Load::make(Float(32), array, index, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+  }
+
+  static Stmt for_each_sum(const Totals &totals, const Stmt &body) {
+    return For::make("sum", 0, totals.count, ForType::Serial, Partition::Never, DeviceAPI::None, body);
+  }
+
+  /** After a block of steps: total += sum; sum = 0. */
+  Stmt flush(const Totals &totals) const {
+    const Expr i = Variable::make(Int(32), "sum"), step = Variable::make(Int(32), "step");
+    Expr total = float_element(kTotals, total_index(i)), sum = float_element(totals.sums, i);
+    Stmt move = Block::make(store(kTotals, total + sum, total_index(i)), store(totals.sums, 0.f, i));
+    return IfThenElse::make((step + 1) % sums.steps == 0, for_each_sum(totals, move));
+  }
+
+  Stmt with_totals(Stmt steps, const Totals &totals) const {
+    const Expr i = Variable::make(Int(32), "sum");
+    Expr total = float_element(kTotals, total_index(i)), sum = float_element(totals.sums, i);
+    Stmt start = for_each_sum(totals, store(kTotals, 0.f, total_index(i)));
+    Stmt end = for_each_sum(totals, store(totals.sums, total + sum, i));
+    return Allocate::make(kTotals, Float(32), MemoryType::GPUShared, {totals.count * sums.threads}, const_true(),
+                          Block::make({start, steps, end}));
+  }
+
+  static constexpr const char *kTotals = "totals";
+
+  static Stmt store(const std::string &array, const Expr &value, const Expr &index) {
+    return Store::make(array, value, index, Parameter(), const_true(), ModulusRemainder());
+  }
+
   Stmt build(const Nest &nest) {
     const std::string ahead = "ahead", now = "now"; // counters of the staging and of the computing side
     const int levels = int(nest.loops.size());
@@ -327,6 +411,9 @@ private:
     Stmt stage_next = Block::make({staging, advance(nest, ahead, nest.loops.size() - 1), advance_slot(ahead, levels)});
     Stmt compute = at_counters(with_lets(nest.compute, nest.lets), nest, now);
     compute = in_copy(compute, nest, ".read", now, levels);
+    const Totals totals = totals_of(nest);
+    if (totals.count > 0)
+      compute = Block::make(compute, flush(totals));
     Stmt computed = Block::make({compute, advance(nest, now, nest.loops.size() - 1), advance_slot(now, levels)});
 
     Expr steps = 1;
@@ -343,6 +430,8 @@ private:
     // No copy may still be on its way, and no thread still read, when the arrays' memory is used again.
     Stmt drain = Block::make(call_statement("hconv::cp_async_wait<0>", {}), barrier());
     Stmt all = Block::make({zero(ahead, levels + 1), zero(now, levels + 1), first, main, drain});
+    if (totals.count > 0)
+      all = with_totals(all, totals);
     all = LetStmt::make("steps", steps, all);
     for (const std::string &counters : {ahead, now})
       all = Allocate::make(counters, Int(32), MemoryType::Register, {levels + 1}, const_true(), all);
@@ -388,12 +477,12 @@ private:
 
 } // namespace
 
-Stmt pipeline(const Stmt &body, const PipelineRequest &request) {
+Stmt pipeline(const Stmt &body, const PipelineRequest &request, const BlockedSums &sums) {
   if (request.loop.empty() || request.stages < 2)
     return body;
   SharedArrays shared;
   body.accept(&shared);
-  Pipeline pass(request, shared.arrays);
+  Pipeline pass(request, sums, shared);
   Stmt result = pass.mutate(body);
   _halide_user_assert(pass.found) << "No serial loop " << request.loop << " to make a pipeline of " << request.stages
                                   << " stages";

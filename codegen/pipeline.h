@@ -11,6 +11,13 @@ struct PipelineRequest {
   int stages = 1;   // copies of the staged arrays; 1 leaves the loop as it is
 };
 
+/** Long float32 sums in blocks, so that their rounding error grows with the number of blocks and not of products. */
+struct BlockedSums {
+  int steps = 0;      // of the pipeline in one block; 0 keeps one chain
+  int threads = 0;    // of the kernel, all along x
+  int min_blocks = 1; // that must fit on one multiprocessor
+};
+
 /** Expects a kernel's body after vector_access, with a serial loop of the requested name whose body is: producers of
  * shared arrays (nothing else), then their consumers, with barriers between. Serial loops that hold nothing but this
  * one are taken into the pipeline, so it never drains between them.
@@ -24,6 +31,10 @@ struct PipelineRequest {
  *
  * and everything else (16-bit elements, conversions) stays a plain copy into the later stage. A loop that does not have
  * the shape is a compile error that says what did not fit. */
-Halide::Internal::Stmt pipeline(const Halide::Internal::Stmt &body, const PipelineRequest &request);
+/** With `sums`, the private float32 array that the consumers add to is moved into a total in shared memory after every
+ * sums.steps steps, and starts from 0 again; the total is added back at the end. That happens only where the totals
+ * (threads x array) leave room for min_blocks blocks on a multiprocessor of 228 KiB. */
+Halide::Internal::Stmt pipeline(const Halide::Internal::Stmt &body, const PipelineRequest &request,
+                                const BlockedSums &sums = {});
 
 } // namespace hconv

@@ -39,7 +39,8 @@ typedef enum hconv_status {
   HCONV_INTERNAL_ERROR = 6    /**< a fault of hconv itself */
 } hconv_status;
 
-/** Numerics contract. Every mode is bitwise repeatable, and image n of a batch equals image n computed alone. */
+/** Numerics contract. Every mode is bitwise repeatable, and image n of a batch equals image n
+ * alone in the same plan. */
 typedef enum hconv_math {
   HCONV_MATH_FP32 = 0, /**< default: any algorithm whose error against float64 is no worse than STRICT's */
   HCONV_MATH_STRICT =
