@@ -1,5 +1,7 @@
 #include "environment.h"
 
+#include "hconv/hconv.h"
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>

@@ -24,7 +24,3 @@ const Environment &environment();
 void reload_environment();
 
 } // namespace hconv::runtime
-
-/// reload_environment for users of the shared library that pin one variant after another (bench/compare.py). Not part
-/// of the API in hconv.h.
-extern "C" __attribute__((visibility("default"))) void hconv_reload_environment(void);

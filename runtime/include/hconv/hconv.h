@@ -126,6 +126,10 @@ hconv_status hconv_explain(const hconv_problem *problem, hconv_format format, ch
 /** All compiled variants with their parameters and resources; buffer rules as for hconv_explain. */
 hconv_status hconv_list(hconv_format format, char *text, size_t *size);
 
+/** Reads the HCONV_* environment variables again, which is otherwise done once: for programs that pin one variant after
+ * another (HCONV_VARIANT). Plans keep what they chose. */
+void hconv_reload_environment(void);
+
 /** Number of usable CUDA devices; 0 when there is no driver. */
 int hconv_cuda_device_count(void);
 
