@@ -106,6 +106,21 @@ TEST_F(CudaBackend, NumbersTheKernelsOfAPipeline) {
   EXPECT_NE(text.find("__launch_bounds__(64, 2)\n    twice_kernel1("), std::string::npos) << text;
 }
 
+TEST_F(CudaBackend, SumsInBlocksOfTheRequestedSteps) {
+  options.pipeline = {"chunk", 2};
+  auto text = [&](int sum_steps) {
+    options.sum_steps = sum_steps;
+    text_of([&] {
+      compile([] { return mma_matmul(BFloat(16), 1); });
+      return "";
+    });
+    return read_file(folder.path("twice.cu"));
+  };
+  EXPECT_NE(text(2).find("float *totals = "), std::string::npos) << text(2);
+  EXPECT_NE(text(2).find("if ((step + 1 & 1) == 0)"), std::string::npos) << text(2);
+  EXPECT_EQ(text(0).find("totals"), std::string::npos) << text(0);
+}
+
 TEST_F(CudaBackend, NamesAFolderThatItCannotWriteTo) {
   options.out_dir = folder.path("no such folder");
   const std::string error = refusal_of([&] {

@@ -1,10 +1,13 @@
 /** pipeline: loops that stage and compute become software pipelines. */
 #include "codegen/pipeline.h"
 
+#include "codegen/cuda_printer.h"
+#include "codegen/kernel_launch.h"
 #include "support/child.h"
 #include "support/golden.h"
 #include "support/lower.h"
 #include "support/pipelines.h"
+#include "support/process.h"
 #include <gtest/gtest.h>
 
 using namespace Halide;
@@ -136,6 +139,149 @@ TEST(Pipeline, SaysWhatDoesNotFit) {
   expect_refusal(cannot + "its consumers write tile", [] {
     return loop("sum.s1.k", 4, Block::make({stage, barrier(), compute, store("tile", 0.f, lane)}));
   });
+}
+
+/** The IR of 3 stages where each of 32 threads adds to sums[0] of `count`, besides what `more` does. */
+std::string summed(const BlockedSums &blocks, int count = 2, const Stmt &more = Evaluate::make(0)) {
+  const Stmt add = store("sums", load("sums", 0) + load("tile", lane), 0);
+  Stmt body = loop("sum.s1.k", var("K"), Block::make({stage, barrier(), Block::make(add, more), barrier()}));
+  for (const std::string &array : {std::string("sums"), std::string("other")})
+    body = Allocate::make(array, Float(32), MemoryType::Register, {count}, const_true(), body);
+  body = Allocate::make("tile", Float(32), MemoryType::GPUShared, {32}, const_true(), body);
+  return to_string(pipeline(body, {"k", 3}, blocks));
+}
+
+bool has_totals(const BlockedSums &blocks, int count) {
+  return text_of([&] { return summed(blocks, count); }).find("totals") != std::string::npos;
+}
+
+// 32 threads along x, 8 sums each; a block of sums is two of the steps of 16 products.
+TEST(Pipeline, SumsInBlocks) {
+  expect_golden(text_of([] { return cuda_of(mma_matmul(BFloat(16), 1), {"chunk", 2}, {}, 2); }), "cu");
+}
+
+TEST(Pipeline, OneLoopWithSumsInBlocks) {
+  expect_golden(text_of([] { return summed({5, 32, 1}); }));
+}
+
+TEST(Pipeline, NoStepsInABlockOfSumsChangesNothing) {
+  const std::string matmul_in_one_chain = text_of([] { return cuda_of(matmul(), {"chunk", 3}); });
+  EXPECT_EQ(text_of([] { return cuda_of(matmul(), {"chunk", 3}, {}, 0); }), matmul_in_one_chain);
+  const std::string one_chain = text_of([] { return summed({}); });
+  EXPECT_EQ(one_chain.find("totals"), std::string::npos) << one_chain;
+  EXPECT_EQ(text_of([] { return summed({0, 32, 2}); }), one_chain);
+}
+
+// A multiprocessor has 228 KiB, of which the system takes 1 KiB for each block. The stages of tile take 3 * 128 bytes,
+// so (233472 - 1024 - 384) / 128 = 1813 sums of 32 threads still fit; of two blocks, (116736 - 1024 - 384) / 128 = 901.
+TEST(Pipeline, TotalsLeaveRoomForTheBlocks) {
+  EXPECT_TRUE(has_totals({5, 32, 1}, 1813));
+  EXPECT_FALSE(has_totals({5, 32, 1}, 1814));
+  EXPECT_TRUE(has_totals({5, 32, 2}, 901));
+  EXPECT_FALSE(has_totals({5, 32, 2}, 902));
+  EXPECT_EQ(text_of([] { return summed({5, 32, 2}, 902); }), text_of([] { return summed({}, 902); }));
+}
+
+// What is only stored is no sum.
+TEST(Pipeline, FindsTheSumsAmongTheArrays) {
+  const std::string text = text_of([] { return summed({5, 32, 1}, 2, store("other", load("sums", 1), 0)); });
+  EXPECT_NE(text.find("sums[sum] = 0.000000f"), std::string::npos) << text;
+  EXPECT_EQ(text.find("other[sum]"), std::string::npos) << text;
+}
+
+TEST(Pipeline, RefusesBlocksOfSumsThatItCannotTell) {
+  const std::string cannot = "Loop k cannot be a pipeline of 3 stages: ";
+  const std::string none = refusal_of([] {
+    const Stmt body = loop("sum.s1.k", 4, Block::make({stage, barrier(), compute, barrier()}));
+    return to_string(pipeline(Allocate::make("tile", Float(32), MemoryType::GPUShared, {32}, const_true(), body),
+                              {"k", 3}, {5, 32, 1}));
+  });
+  EXPECT_NE(none.find(cannot + "blocks of its sums are asked for, but it adds to no private float32 array"),
+            std::string::npos)
+      << none;
+  const std::string two = refusal_of([] {
+    return summed({5, 32, 1}, 2, store("other", load("other", 0) + load("tile", lane), 0));
+  });
+  EXPECT_NE(two.find(cannot + "two float32 arrays, other and sums, could be its sums"), std::string::npos) << two;
+}
+
+/** y[lane] = x[lane] + x[4 + lane] + ... of K rows, by 4 threads: the CUDA text with blocks of sum_steps rows. */
+std::string column_sums(int sum_steps) {
+  CudaKernel kernel;
+  kernel.name = "column_sums";
+  kernel.block[0] = 4;
+  kernel.arguments = {{"x", Float(32), true, false}, {"y", Float(32), true, true}, {"K", Int(32)}};
+  const Stmt copy = produce("tile", store("tile", load("x", k * 4 + lane), lane));
+  const Stmt add = store("sums", load("sums", 0) + load("tile", lane), 0);
+  Stmt body =
+      Block::make({store("sums", 0.f, 0), loop("sum.s1.k", var("K"), Block::make({copy, barrier(), add, barrier()})),
+                   store("y", load("sums", 0), lane)});
+  body = Allocate::make("sums", Float(32), MemoryType::Register, {1}, const_true(), body);
+  body = Allocate::make("tile", Float(32), MemoryType::GPUShared, {4}, const_true(), body);
+  kernel.body = pipeline(body, {"k", 3}, {sum_steps, kernel.threads(), 1});
+  layout_shared_memory(kernel);
+  return print_cuda(kernel);
+}
+
+/** Runs column_sums as 4 host threads. Lane l's column is 2^(24 + l), then rows of 2^l: a float32 of 2^24 or more does
+ * not change when 1 is added to it. */
+const char *const kColumns = R"(
+#include <cstdio>
+#include <cstring>
+#include <pthread.h>
+namespace hconv {
+namespace twin {
+__thread ThreadState *current;
+pthread_barrier_t barrier;
+bool register_kernel_entry(const char *, void (*)(), Thunk, const ArgumentType *, int) { return true; }
+void block_barrier() { pthread_barrier_wait(&barrier); }
+void async_copy(void *shared, const void *global, int, int bytes) { std::memcpy(shared, global, bytes); }
+void async_commit() {}
+void async_wait(int) {}
+}
+}
+float x[ROWS * 4], y[4];
+alignas(128) unsigned char shared_memory[4096];
+void *lane_of(void *arg) {
+  hconv::twin::current = static_cast<hconv::twin::ThreadState *>(arg);
+  column_sums(x, y, ROWS);
+  return nullptr;
+}
+int main() {
+  for (int i = 0; i < ROWS * 4; i++)
+    x[i] = float(1 << i % 4) * (i < 4 ? 16777216.f : 1.f);
+  pthread_barrier_init(&hconv::twin::barrier, nullptr, 4);
+  hconv::twin::ThreadState states[4] = {};
+  pthread_t threads[4];
+  for (unsigned t = 0; t < 4; t++) {
+    states[t].thread_index = {t, 0, 0};
+    states[t].shared = shared_memory;
+    pthread_create(&threads[t], nullptr, lane_of, &states[t]);
+  }
+  for (pthread_t t : threads)
+    pthread_join(t, nullptr);
+  for (int t = 0; t < 4; t++)
+    printf("%.1f ", y[t] / float(1 << t) - 16777216.f);
+}
+)";
+
+/** What the sums of all columns exceed their first rows by, in units of the other rows. */
+std::string excess(int rows, int sum_steps) {
+  const Folder folder;
+  write_file(folder.path("columns.cpp"),
+             "#include \"hconv_prelude.cuh\"\n" + text_of([=] { return column_sums(sum_steps); }) + kColumns);
+  const Ended compiled = run_host_compiler(
+      {"-w", "-pthread", "-DROWS=" + std::to_string(rows), folder.path("columns.cpp"), "-o", folder.path("columns")});
+  EXPECT_EQ(compiled.status, 0) << compiled.output;
+  return run_program({folder.path("columns")}).output;
+}
+
+// The first block of 4 rows loses 3; 100 whole blocks add 4 each, and the 2 rows after them stay in the sums.
+TEST(Pipeline, SumsInBlocksLoseNoSmallAddends) {
+  EXPECT_EQ(excess(4 + 100 * 4 + 2, 0), "0.0 0.0 0.0 0.0 ");
+  EXPECT_EQ(excess(4 + 100 * 4 + 2, 4), "402.0 402.0 402.0 402.0 ");
+  EXPECT_EQ(excess(3, 4), "0.0 0.0 0.0 0.0 "); // never a whole block
+  EXPECT_EQ(excess(8, 4), "4.0 4.0 4.0 4.0 "); // only whole ones
 }
 
 } // namespace

@@ -74,7 +74,7 @@ CudaKernel kernel_of(const Func &func, const std::vector<Argument> &arguments, c
   return kernel;
 }
 
-std::string cuda_of(const Func &func, const PipelineRequest &request, const TensorCoreRequest &tile) {
+std::string cuda_of(const Func &func, const PipelineRequest &request, const TensorCoreRequest &tile, int sum_steps) {
   const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
   CudaKernel kernel = kernel_of(func, {}, std::string(test->test_suite_name()) + "_" + test->name());
   kernel.body = prove_assertions(kernel.body);
@@ -82,7 +82,7 @@ std::string cuda_of(const Func &func, const PipelineRequest &request, const Tens
   kernel.body = private_registers(kernel.body);
   kernel.body = vector_access(kernel.body);
   kernel.body = tensor_core(kernel.body, tile);
-  kernel.body = pipeline(kernel.body, request);
+  kernel.body = pipeline(kernel.body, request, {sum_steps, kernel.threads(), kernel.min_blocks});
   layout_shared_memory(kernel);
   return print_cuda(kernel);
 }

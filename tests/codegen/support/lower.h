@@ -20,10 +20,10 @@ hconv::CudaKernel kernel_of(const Halide::Func &func, const std::vector<Halide::
                             const std::string &name = "test_kernel");
 
 /** The CUDA text of a pipeline's first kernel after all passes, as cuda_backend runs them; named after the current
- * test.
+ * test. `sum_steps` is CudaBackendOptions::sum_steps.
  */
 std::string cuda_of(const Halide::Func &func, const hconv::PipelineRequest &request = {},
-                    const hconv::TensorCoreRequest &tile = {});
+                    const hconv::TensorCoreRequest &tile = {}, int sum_steps = 0);
 
 /** All fields of a kernel, one a line, and its body. */
 std::string describe(const hconv::CudaKernel &kernel);
