@@ -17,7 +17,7 @@ struct CudaBackendOptions {
   int min_blocks = 1;  // blocks that must fit on one multiprocessor; bounds the registers of a thread
   PipelineRequest pipeline;
   TensorCoreRequest tensor_core;
-  int sum_steps = 0; // of the pipeline between two flushes of long sums; 0: never
+  int sum_steps = 0;                 // of the pipeline between two flushes of long sums; 0: never
   std::map<std::string, int> unroll; // factors by the schedule's loop names; register arrays' loops unroll fully anyway
 };
 

@@ -388,7 +388,7 @@ private:
     return IfThenElse::make((step + 1) % sums.steps == 0, for_each_sum(totals, move));
   }
 
-  Stmt with_totals(Stmt steps, const Totals &totals) const {
+  Stmt with_totals(const Stmt &steps, const Totals &totals) const {
     const Expr i = Variable::make(Int(32), "sum");
     Expr total = float_element(kTotals, total_index(i)), sum = float_element(totals.sums, i);
     Stmt start = for_each_sum(totals, store(kTotals, 0.f, total_index(i)));

@@ -43,9 +43,10 @@ Cost cost_of(const Variant &v, const hconv_problem &p, const Machine &machine) {
   cost.waves = cost.blocks / wave + (cost.blocks % wave != 0);
   // In the last wave a multiprocessor may hold fewer blocks. They have it to themselves, but hide less of each other's
   // waiting: measured times lie near the geometric mean of those two effects.
-  const double last = static_cast<double>(cost.blocks % wave / multiprocessors + (cost.blocks % multiprocessors != 0));
-  const double at_once = static_cast<double>(blocks_at_once);
-  const double blocks_in_turn = static_cast<double>(cost.blocks / wave) * at_once + std::sqrt(last * at_once);
+  const int64_t full_waves = cost.blocks / wave, rest = cost.blocks % wave;
+  const int64_t last = rest / multiprocessors + (rest % multiprocessors != 0);
+  const double blocks_in_turn = static_cast<double>(full_waves * blocks_at_once) +
+                                std::sqrt(static_cast<double>(last) * static_cast<double>(blocks_at_once));
   // A block computes its whole tile, and every channel and tap of the packed weights, however little of it is wanted.
   const PackedExtents weights = packed_extents(p, v);
   const double outputs = 1.0 * std::max(v.tile_oc, 1) * std::max(v.tile_ow, 1) * std::max(v.tile_oh, 1);

@@ -9,9 +9,9 @@ namespace {
 constexpr Algorithm direct = Algorithm::direct;
 constexpr Algorithm mma = Algorithm::mma;
 
-// Only the ratios count: products in a unit of time of one multiprocessor, 1 being the fastest direct kernel. Measured on
-// one H200 over shapes/perf.txt, each line the median of (modelled work / measured time). To measure a line again, pin its
-// variants (bench/compare.py --all-variants); `hconv explain` shows what follows from it.
+// Only the ratios count: products in a unit of time of one multiprocessor, 1 being the fastest direct kernel. Measured
+// on one H200 over shapes/perf.txt, each line the median of (modelled work / measured time). To measure a line again,
+// pin its variants (bench/compare.py --all-variants); `hconv explain` shows what follows from it.
 // clang-format off
 constexpr Speed speeds[] = {
     // algorithm  tile: OC   OW  OH  thread/warp: OC  OW  OH   KW  kw_tile  kh_tile  speed
