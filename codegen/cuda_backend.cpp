@@ -27,6 +27,9 @@ void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
       << kernel.name << " asks for tensor cores with " << kernel.block[0]
       << " threads along x, expected 32: the lanes of one warp";
   kernel.body = tensor_core(kernel.body, options.tensor_core);
+  _halide_user_assert(options.sum_steps <= 0 || kernel.threads() == kernel.block[0])
+      << kernel.name << " asks for sums in blocks with " << kernel.block[1] << " x " << kernel.block[2]
+      << " threads along y and z, expected all along x";
   kernel.body = pipeline(kernel.body, options.pipeline, {options.sum_steps, kernel.threads(), kernel.min_blocks});
   layout_shared_memory(kernel);
 }
