@@ -30,6 +30,20 @@ void define_x_tile(const BlockedConv2D &conv, Func x_tile, const DirectConv2DInp
 
 } // namespace
 
+namespace {
+
+/** The sum in the element type. Without F16C, Halide's conversion to float16 makes infinity of a NaN, so its bits are
+ * tested first: float comparisons may be taken for granted by the compiler. */
+Expr rounded(const Expr &sum, Type element) {
+  if (element != Float(16))
+    return cast(element, sum);
+  Expr magnitude = reinterpret<uint32_t>(sum) & Expr(uint32_t(0x7fffffff));
+  Expr is_nan = magnitude > Expr(uint32_t(0x7f800000));
+  return select(is_nan, reinterpret(Float(16), cast(UInt(16), 0x7e00)), cast(element, sum));
+}
+
+} // namespace
+
 BlockedConv2D blocked_conv2d(const DirectConv2DInputs &in, Type element, const ConvBlocks &blocks) {
   BlockedConv2D conv;
   const Var &ow = conv.ow, &oh = conv.oh, &oc = conv.oc, &b = conv.b, &k = conv.k;
@@ -64,7 +78,7 @@ BlockedConv2D blocked_conv2d(const DirectConv2DInputs &in, Type element, const C
 
   // Without a bias the buffer has one element of unspecified value, which the select drops.
   Expr bias = cast<float>(in.bias(min(oc, in.bias_extent - 1)));
-  conv.y(ow, oh, oc, b) = cast(element, conv.acc(oc, ow, oh, b) + select(in.has_bias != 0, bias, 0.f));
+  conv.y(ow, oh, oc, b) = rounded(conv.acc(oc, ow, oh, b) + select(in.has_bias != 0, bias, 0.f), element);
   return conv;
 }
 
