@@ -29,9 +29,6 @@ protected:
     RecordProperty("shapes", int(count));
     EXPECT_GT(count, 0u) << "no shape of the list suits this variant";
   }
-
-  /** Any kernel, or this variant's only one. */
-  int64_t kw(int64_t wanted) const { return GetParam().kw ? GetParam().kw : wanted; }
 };
 
 Shape make(int64_t B, int64_t IC, int64_t OH, int64_t OW, int64_t KH, int64_t KW, int64_t OC) {
@@ -46,6 +43,13 @@ std::vector<Shape> affordable(const std::string &file) {
   for (const Shape &s : shapes_of_file("shapes/" + file))
     if (!emulated() || s.work() <= 20'000'000)
       shapes.push_back(s);
+  return shapes;
+}
+
+/** The shapes with kernels that the variant takes, so that none is left out. */
+std::vector<Shape> fitted(const Variant &variant, std::vector<Shape> shapes) {
+  for (Shape &s : shapes)
+    s = variant.fitted(s);
   return shapes;
 }
 
@@ -78,18 +82,18 @@ TEST_P(Exact, TileBoundaries) {
   const int64_t oh = std::max(v.tile_oh, 1), taps = std::max(v.kw_tile, 1);
   std::vector<Shape> shapes;
   for (int d : {-1, 0, 1}) {
-    shapes.push_back(make(1, 2, 2, ow + d, 2, kw(3), 3));
-    shapes.push_back(make(1, 2, 2, 3, 2, kw(3), oc + d));
-    shapes.push_back(make(1, ic + d, 2, 3, 2, kw(2), 3));
-    shapes.push_back(make(2, 1, oh + d, 3, 1, kw(2), 3));
-    shapes.push_back(make(1, 2, 2, 5, 2, kw(taps + d), 3));
-    shapes.push_back(make(1, 2 * ic + d, 1, 2 * ow + d, 1, kw(taps), 2 * oc + d));
+    shapes.push_back(make(1, 2, 2, ow + d, 2, 3, 3));
+    shapes.push_back(make(1, 2, 2, 3, 2, 3, oc + d));
+    shapes.push_back(make(1, ic + d, 2, 3, 2, 2, 3));
+    shapes.push_back(make(2, 1, oh + d, 3, 1, 2, 3));
+    shapes.push_back(make(1, 2, 2, 5, 2, taps + d, 3));
+    shapes.push_back(make(1, 2 * ic + d, 1, 2 * ow + d, 1, taps, 2 * oc + d));
   }
   shapes.erase(
       std::remove_if(shapes.begin(), shapes.end(),
                      [](const Shape &s) { return s.OH() < 1 || s.OW() < 1 || s.OC < 1 || s.IC < 1 || s.KW < 1; }),
       shapes.end());
-  run(shapes);
+  run(fitted(GetParam(), shapes));
 }
 
 TEST_P(Exact, SmallOutputs) {
@@ -98,11 +102,11 @@ TEST_P(Exact, SmallOutputs) {
   for (int64_t i = 1; i <= 40; i++) {
     const int64_t k = kernels[i % 3];
     const int64_t other = 1 + i * 17 % 40; // each extent meets small and large ones of the other axis
-    shapes.push_back(make(1 + i % 2 * 2, channels[i % 4], i, other, k, kw(k), channels[i / 4 % 4]));
+    shapes.push_back(make(1 + i % 2 * 2, channels[i % 4], i, other, k, k, channels[i / 4 % 4]));
     if (full_run())
-      shapes.push_back(make(3 - i % 2 * 2, channels[i / 4 % 4], other, i, k, kw(kernels[i / 3 % 3]), channels[i % 4]));
+      shapes.push_back(make(3 - i % 2 * 2, channels[i / 4 % 4], other, i, k, kernels[i / 3 % 3], channels[i % 4]));
   }
-  run(shapes, 2);
+  run(fitted(GetParam(), shapes), 2);
 }
 
 TEST_P(Exact, Padding) {
@@ -114,21 +118,21 @@ TEST_P(Exact, Padding) {
                                      {0, 0, 3, 1},
                                      {0, 0, 0, 4},
                                      {7, 5, 6, 9}}) { // the last is wider than the kernel: whole outputs see only zeros
-      Shape s = make(2, IC, 5, 6, 3, kw(3), 4);
+      Shape s = make(2, IC, 5, 6, 3, 3, 4);
       s.pad = pad;
       shapes.push_back(s);
     }
   }
-  Shape larger_kernel = make(1, 2, 1, 1, 6, kw(7), 3); // the kernel covers more than x
+  Shape larger_kernel = make(1, 2, 1, 1, 6, 7, 3); // the kernel covers more than x
   larger_kernel.H -= 3, larger_kernel.pad.top = 2, larger_kernel.pad.bottom = 1;
   shapes.push_back(larger_kernel);
-  run(shapes);
+  run(fitted(GetParam(), shapes));
 }
 
 // Taps of 1, so that a lost or doubled tap, channel or image shows as the wrong count.
 TEST_P(Exact, CountsEveryTap) {
   const Variant &v = GetParam();
-  const Shape s = make(2, 2 * std::max(v.ic, 1) + 1, 3, 5, 4, kw(5), 3);
+  const Shape s = v.fitted(make(2, 2 * std::max(v.ic, 1) + 1, 3, 5, 4, 5, 3));
   Inputs ones;
   ones.x.assign(s.x_size(), 1), ones.w.assign(s.w_size(), 1);
   Convolution convolution(s, GetParam());
@@ -137,7 +141,7 @@ TEST_P(Exact, CountsEveryTap) {
 
 // The reduction is no multiple of any tile: what the rounded-up part reads must not matter, whatever lies there.
 TEST_P(Exact, SameResultInDirtyMemory) {
-  const Shape s = make(1, 5, 3, 7, 3, kw(3), 3);
+  const Shape s = GetParam().fitted(make(1, 5, 3, 7, 3, 3, 3));
   const ExactCase &exact = exact_case(s, false);
   const int rounds = emulated() && !full_run() ? 3 : 100;
   for (int i = 0; i < rounds; i++) {

@@ -7,10 +7,7 @@ using namespace hconv_test;
 
 namespace {
 
-class Numerics : public testing::TestWithParam<Variant> {
-protected:
-  int64_t kw(int64_t wanted) const { return GetParam().kw ? GetParam().kw : wanted; }
-};
+class Numerics : public testing::TestWithParam<Variant> {};
 
 Shape square(int64_t B, int64_t C, int64_t size, int64_t K) {
   Shape s;
@@ -22,8 +19,8 @@ TEST_P(Numerics, NormalDataWithinTheDerivedBound) {
   std::vector<Shape> shapes;
   for (int64_t terms : {1, 12, 130}) {
     Shape s = square(2, terms, 7, 1);
-    s.KH = 3, s.KW = kw(4), s.W = s.KW + 4, s.OC = 5;
-    shapes.push_back(s);
+    s.KH = 3, s.KW = 4, s.W = 8, s.OC = 5;
+    shapes.push_back(GetParam().fitted(s));
   }
   shapes.back().pad = {1, 0, 2, 1};
   for (const Shape &s : shapes) {
@@ -40,7 +37,7 @@ TEST_P(Numerics, OneHotWeightsKeepEveryBit) {
   Shape s = square(1, 16, 20, 8);
   if (full_run() || !emulated())
     s = square(1, 64, 64, 8);
-  s.KW = kw(8);
+  s = GetParam().fitted(s);
   Inputs in;
   in.w.assign(s.w_size(), 0);
   for (int64_t oc = 0; oc < s.OC; oc++)
@@ -58,7 +55,8 @@ TEST_P(Numerics, OneHotWeightsKeepEveryBit) {
 TEST_P(Numerics, SumsOfOnesAreExact) {
   for (auto [C, K] : {std::pair<int64_t, int64_t>{64, 3}, {64, 8}, {1, 2}}) {
     Shape s = square(1, C, K, K);
-    s.KW = s.W = kw(K), s.OC = 2;
+    s.OC = 2;
+    s = GetParam().fitted(s);
     Inputs ones;
     ones.x.assign(s.x_size(), 1), ones.w.assign(s.w_size(), 1);
     Convolution convolution(s, GetParam());
@@ -89,6 +87,7 @@ TEST(LongReductions, RelativeErrorDoesNotGrowIn16Bits) {
     }
 }
 
+// One float32 chain would err by 2.5e-3 here: the kernels add blocks of the sum apart.
 TEST(LongReductions, Float32Of131072TermsHasRmsErrorBelow5em4) {
   Shape s = square(1, 128, 33, 32);
   s.OC = 64;
@@ -100,6 +99,7 @@ TEST(LongReductions, Float32Of131072TermsHasRmsErrorBelow5em4) {
   double error = 0;
   for (size_t i = 0; i < y.size(); i++)
     error += (y.value(i) - exact[i]) * (y.value(i) - exact[i]);
+  RecordProperty("rms_error", std::to_string(std::sqrt(error / double(y.size()))));
   EXPECT_LE(std::sqrt(error / double(y.size())), 5e-4) << "variant " << convolution.variant();
 }
 

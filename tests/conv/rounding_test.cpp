@@ -7,11 +7,8 @@ using namespace hconv_test;
 
 namespace {
 
-class Rounding : public testing::TestWithParam<Variant> {
-protected:
-  /** A 1 x KW kernel that this variant takes; the taps beyond the first are 0 in the tests. */
-  int64_t kw() const { return std::max(GetParam().kw, 1); }
-};
+// Kernels of one tap, or the smallest that the variant takes with 0 in all other taps.
+class Rounding : public testing::TestWithParam<Variant> {};
 
 /** Finite non-negative elements: all of them, or, for a quick run, every 61st and the neighbourhood of powers of two.
  */
@@ -41,10 +38,12 @@ TEST_P(Rounding, EveryTieGoesToEven) {
   const std::vector<double> elements = finite_elements(type);
   const int64_t n = int64_t(elements.size());
   Shape s;
-  s.IC = 3, s.H = 2, s.W = n + kw() - 1, s.KW = kw(), s.OC = 3;
+  s.IC = 3, s.H = 2, s.W = n, s.OC = 3;
+  s = GetParam().fitted(s);
+  const int64_t taps = s.KH * s.KW;
   Inputs in;
   in.x.assign(s.x_size(), 0), in.w.assign(s.w_size(), 0);
-  for (int64_t h = 0; h < s.H; h++) {
+  for (int64_t h = 0; h < 2; h++) {
     const double sign = h ? -1 : 1;
     for (int64_t i = 0; i < n; i++) {
       in.x[(0 * s.H + h) * s.W + i] = sign * elements[i];
@@ -54,9 +53,9 @@ TEST_P(Rounding, EveryTieGoesToEven) {
   }
   const double nudge[3] = {-1.0 / 16, 0, 1.0 / 16};
   for (int64_t oc = 0; oc < 3; oc++) {
-    in.w[(oc * 3 + 0) * s.KW] = 1;
-    in.w[(oc * 3 + 1) * s.KW] = 0.5;
-    in.w[(oc * 3 + 2) * s.KW] = nudge[oc];
+    in.w[(oc * 3 + 0) * taps] = 1;
+    in.w[(oc * 3 + 1) * taps] = 0.5;
+    in.w[(oc * 3 + 2) * taps] = nudge[oc];
   }
   // The float64 sums are exact, so round_to has the very value that the store has to round.
   const std::vector<double> exact = convolve(s, in);
@@ -102,16 +101,16 @@ TEST_P(Rounding, KnownValues) {
   const std::vector<Known> &known = GetParam().type == Element::bf16 ? bf16 : f16;
   const int64_t n = int64_t(known.size());
   Shape s;
-  s.IC = 2, s.W = n + kw() - 1, s.KW = kw();
-  s.OC = 1;
+  s.IC = 2, s.W = n;
+  s = GetParam().fitted(s);
   Inputs in;
   in.x.assign(s.x_size(), 0), in.w.assign(s.w_size(), 0);
   std::vector<double> expected;
   for (int64_t i = 0; i < n; i++) {
-    in.x[i] = known[i].a, in.x[s.W + i] = known[i].b;
+    in.x[i] = known[i].a, in.x[s.H * s.W + i] = known[i].b;
     expected.push_back(known[i].expected);
   }
-  in.w[0] = 1, in.w[s.KW] = 0.5;
+  in.w[0] = 1, in.w[s.KH * s.KW] = 0.5;
   Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(in), expected));
 }
@@ -120,13 +119,15 @@ TEST_P(Rounding, KnownValues) {
 TEST_P(Rounding, BiasIsAddedBeforeTheStore) {
   const double big = GetParam().type == Element::bf16 ? 256 : 2048;
   Shape s;
-  s.IC = 2, s.W = kw() + 2, s.KW = kw(), s.OC = 2;
+  s.IC = 2, s.W = 3, s.OC = 2;
+  s = GetParam().fitted(s);
+  const int64_t taps = s.KH * s.KW;
   Inputs in;
   in.x.assign(s.x_size(), 0), in.w.assign(s.w_size(), 0);
   for (int64_t i = 0; i < s.W; i++)
-    in.x[i] = big, in.x[s.W + i] = 1;
+    in.x[i] = big, in.x[s.H * s.W + i] = 1;
   for (int64_t oc = 0; oc < 2; oc++)
-    in.w[oc * 2 * s.KW] = 1, in.w[(oc * 2 + 1) * s.KW] = 1;
+    in.w[oc * 2 * taps] = 1, in.w[(oc * 2 + 1) * taps] = 1;
   in.bias = {1, -1};
   std::vector<double> expected;
   for (int64_t oc = 0; oc < 2; oc++)

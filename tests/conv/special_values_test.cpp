@@ -15,8 +15,8 @@ const double nan_value = NAN, inf = INFINITY;
 class SpecialValues : public testing::TestWithParam<Variant> {
 protected:
   void SetUp() override {
-    shape.B = 2, shape.IC = 4, shape.OC = 6, shape.H = 12, shape.W = 13, shape.KH = 3;
-    shape.KW = GetParam().kw ? GetParam().kw : 5;
+    shape.B = 2, shape.IC = 4, shape.OC = 6, shape.H = 12, shape.W = 13, shape.KH = 3, shape.KW = 5;
+    shape = GetParam().fitted(shape);
     inputs = normal_inputs(shape, GetParam().type, true);
   }
 
@@ -81,14 +81,14 @@ TEST_P(SpecialValues, InWReachTheirChannel) {
 
 TEST_P(SpecialValues, InXWithPadding) {
   Shape padded = shape;
-  padded.H = 4, padded.W = shape.KW, padded.pad = {2, 1, 3, 2};
+  padded.H = shape.KH + 1, padded.W = shape.KW, padded.pad = {2, 1, 3, 2};
   spread_from(&Inputs::x, {0, size_t(padded.W) - 1, size_t(padded.x_size()) - 1}, padded);
 }
 
 // A tap outside x multiplies a 0, so an infinite or NaN weight gives NaN there too.
 TEST_P(SpecialValues, InWWithPadding) {
   Shape padded = shape;
-  padded.H = 2, padded.W = 3, padded.pad = {2, 1, 3, int32_t(shape.KW)};
+  padded.H = shape.KH - 1, padded.W = 3, padded.pad = {2, 1, 3, int32_t(shape.KW)};
   spread_from(&Inputs::w, {0, size_t(padded.w_size()) - 1}, padded);
 }
 
@@ -116,15 +116,16 @@ TEST_P(SpecialValues, InfinityTimesZeroAndInfinityMinusInfinity) {
 TEST_P(SpecialValues, SubnormalsAreKept) {
   const Element type = GetParam().type;
   const double tiny = std::ldexp(1.0, smallest_exponent(type));
-  const int64_t KW = std::max(GetParam().kw, 1);
   const int steps = 1 << std::min(precision(type) - 1, 8); // up to the normal numbers, or the first 256
   Shape s;
-  s.W = steps + KW - 1, s.KW = KW, s.OC = 3, s.IC = 1;
+  s.W = steps, s.OC = 3;
+  s = GetParam().fitted(s);
+  const int64_t taps = s.KH * s.KW;
   Inputs in;
   in.x.assign(s.x_size(), 0), in.w.assign(s.w_size(), 0);
   for (int i = 0; i < steps; i++)
     in.x[i] = (i % 2 ? -i : i) * tiny;
-  in.w[0] = 1, in.w[KW] = -1, in.w[2 * KW] = 3;
+  in.w[0] = 1, in.w[taps] = -1, in.w[2 * taps] = 3;
   Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(in), convolve(s, in)));
 
@@ -132,12 +133,12 @@ TEST_P(SpecialValues, SubnormalsAreKept) {
   Inputs weights = in;
   for (int i = 0; i < steps; i++)
     weights.x[i] = 1 + i % 7;
-  weights.w[0] = tiny, weights.w[KW] = -3 * tiny, weights.w[2 * KW] = 5 * tiny;
+  weights.w[0] = tiny, weights.w[taps] = -3 * tiny, weights.w[2 * taps] = 5 * tiny;
   EXPECT_TRUE(equals_rounded(s, convolution(weights), convolve(s, weights)));
   const double half_way = std::ldexp(1.0, smallest_exponent(type) / 2 + (type == Element::f16 ? 0 : 2));
   for (int i = 0; i < steps; i++)
     weights.x[i] = (1 + i % 7) * half_way;
-  weights.w[0] = half_way, weights.w[KW] = -half_way, weights.w[2 * KW] = 3 * half_way;
+  weights.w[0] = half_way, weights.w[taps] = -half_way, weights.w[2 * taps] = 3 * half_way;
   EXPECT_TRUE(equals_rounded(s, convolution(weights), convolve(s, weights)));
 }
 

@@ -49,7 +49,7 @@ std::vector<Variant> read_variants() {
     v.target = target;
     v.type = element_from_name(row.at("type"));
     v.tile_oc = parameter("tile_oc"), v.tile_ow = parameter("tile_ow"), v.tile_oh = parameter("tile_oh");
-    v.ic = parameter("ic"), v.kw_tile = parameter("kw_tile"), v.kw = parameter("kw");
+    v.ic = parameter("ic"), v.kh_tile = parameter("kh_tile"), v.kw_tile = parameter("kw_tile"), v.kw = parameter("kw");
     v.index = count[v.type]++;
     variants.push_back(v);
   }
@@ -68,6 +68,14 @@ void set_variant(const char *name) {
 
 std::ostream &operator<<(std::ostream &out, const Variant &variant) {
   return out << variant.name;
+}
+
+Shape Variant::fitted(Shape shape) const {
+  const int64_t chunk = std::max(kh_tile, 1);
+  const int64_t KH = (shape.KH + chunk - 1) / chunk * chunk, KW = kw ? kw : shape.KW;
+  shape.H += KH - shape.KH, shape.W += KW - shape.KW;
+  shape.KH = KH, shape.KW = KW;
+  return shape;
 }
 
 const std::vector<Variant> &all_variants() {

@@ -4,6 +4,7 @@
 #include "element.h"
 #include "shape.h"
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -14,11 +15,16 @@ namespace hconv_test {
 struct Variant {
   std::string name, algorithm, target;
   Element type;
-  int tile_oc, tile_ow, tile_oh, ic, kw_tile, kw; // of the manifest row, 0 where it has none
-  int index;                                      // its place among the variants of its type on this device
+  int tile_oc, tile_ow, tile_oh, ic, kh_tile, kw_tile, kw; // of the manifest row, 0 where it has none
+  int index;                                               // its place among the variants of its type on this device
 
-  /** Whether it can compute `shape`: a variant made for one KW takes no other. */
-  bool takes(const Shape &shape) const { return kw == 0 || kw == shape.KW; }
+  /** Whether it can compute `shape`: one made for one KW, or for whole chunks of KH, takes no other. */
+  bool takes(const Shape &shape) const {
+    return (kw == 0 || shape.KW % kw == 0) && shape.KH % std::max(kh_tile, 1) == 0;
+  }
+  /** The shape of the same outputs whose kernel it takes: KH rounded up to whole chunks, KW its own, H and W to match.
+   */
+  Shape fitted(Shape shape) const;
   /** The strictest numerics that it serves: tensor cores are not for HCONV_MATH_STRICT. */
   hconv_math math() const { return algorithm == "direct" ? HCONV_MATH_STRICT : HCONV_MATH_FP32; }
 };

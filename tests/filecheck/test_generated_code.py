@@ -24,6 +24,8 @@ BUILD = pathlib.Path(os.environ.get("HCONV_BUILD_DIR", ROOT / "build/default"))
 VARIANTS = cuda_images.cuda_variants(BUILD)
 CTYPES = {"f32": "float", "bf16": "hconv::bfloat16", "f16": "hconv::half", "b32": "uint32_t", "b16": "uint16_t"}
 ELEMENT_BYTES = {"f32": 4, "bf16": 2, "f16": 2, "b32": 4, "b16": 2}
+# Who computes thread_oc x thread_oh x thread_ow outputs: a thread, or a warp.
+THREADS_SHARING_A_TILE = {"direct": 1, "mma": 32}
 SASS_ARCH = "sm_90a"
 
 
@@ -48,9 +50,9 @@ def variables(row):
 
 
 def accumulators(row):
-    """Sums that one thread of a convolution holds; the tile of an mma row is that of a warp's 32 lanes."""
+    """Sums that one thread of a convolution holds."""
     tile = row["thread_oc"] * row["thread_oh"] * row["thread_ow"]
-    return tile // 32 if row["algorithm"] == "mma" else tile
+    return tile // THREADS_SHARING_A_TILE[row["algorithm"]]
 
 
 def file_check(check_file, text, prefix, row, forbidden=()):
@@ -64,6 +66,11 @@ def file_check(check_file, text, prefix, row, forbidden=()):
     done = subprocess.run(command, input=text, text=True, capture_output=True)
     if done.returncode != 0:
         pytest.fail(f"{row['name']} against {check_file.name}:\n{done.stderr}", pytrace=False)
+
+
+def expect_at_least(count, word, text):
+    found = text.count(word)
+    assert found >= count, f"{found} {word}, expected at least {count}"
 
 
 def ids(row):
@@ -101,8 +108,9 @@ def test_sass(row, nvcc, cuobjdump):
                forbidden=("LDL", "STL", "DFMA", "DADD", "DMUL", " LD.E", " ST.E"))
     if row["algorithm"] == "direct":
         # Each sum of a thread once a tap that is staged: the loops around them are unrolled, and products are fused.
-        wanted = accumulators(row) * row["kw_tile"]
-        assert text.count("FFMA") >= wanted, f"{text.count('FFMA')} FFMA, expected at least {wanted}"
+        expect_at_least(accumulators(row) * row["kw_tile"], "FFMA", text)
+    elif row["algorithm"] == "mma":
+        expect_at_least(accumulators(row) // 4, "HMMA", text)  # one has four sums of each lane
     if row["algorithm"] == "mma":
         # A product of 16 x 8 x 16 for each four sums of a lane and each 16 channels of a step; none on the FMA units.
         assert text.count("HMMA") >= accumulators(row) // 4, f"{text.count('HMMA')} HMMA"
