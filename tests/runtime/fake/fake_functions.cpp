@@ -120,7 +120,7 @@ Sizes sizes_of(const halide_buffer_t *x, const halide_buffer_t *w, int32_t has_b
           y->dim[0].extent,
           y->dim[1].extent,
           y->dim[2].extent,
-          has_bias,
+          has_bias & 1, // above: a CPU variant's threads
           top,
           left,
           x->type.bits == 32,
