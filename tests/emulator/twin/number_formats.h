@@ -80,14 +80,13 @@ inline float half_value(uint16_t bits) {
   return twin::float_of(sign | ((exponent + 112u) << 23) | (fraction << 13));
 }
 
-/// float32 to TF32 (10-bit fraction in a float32 container), round to nearest, ties away from zero: cvt.rna.tf32.f32.
+/// float32 to TF32 (10-bit fraction in a float32 container), round to nearest, ties away from zero: cvt.rna.tf32.f32. A NaN
+/// loses the low 13 bits, as an H200 does it: one whose payload lies there becomes infinity.
 inline uint32_t tf32_bits(float value) {
   const uint32_t bits = twin::bits_of(value);
   const uint32_t magnitude = bits & twin::kMagnitudeMask;
-  if (magnitude > twin::kInfinityBits)
-    return 0x7fffffffu;
-  if (magnitude == twin::kInfinityBits)
-    return bits;
+  if (magnitude >= twin::kInfinityBits)
+    return bits & 0xffffe000u;
   return (bits + 0x1000u) & 0xffffe000u;
 }
 
