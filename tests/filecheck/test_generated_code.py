@@ -2,10 +2,11 @@
 
 ALGORITHM.cuda.check looks at the CUDA text, ALGORITHM.sass.check at the machine code for sm_90a. The manifest row's keys
 are variables there (tile_oc is [[TILE_OC]]), besides NAME, CTYPE (C++ element type), THREADS, ACCUMULATORS (sums of one
-thread), VECTOR (elements in 16 bytes) and STAGES_IN_FLIGHT. Lines that hold only for one element type carry the prefix
+thread), LDS_BITS (widest load of shared float32), VECTOR (elements in 16 bytes) and STAGES_IN_FLIGHT. Lines that hold only for one element type carry the prefix
 CUDA-F32 and so on, those for rows with stages > 1 or = 1 CUDA-PIPELINED or CUDA-PLAIN; likewise with SASS.
 """
 
+import math
 import os
 import pathlib
 import shutil
@@ -43,6 +44,9 @@ def variables(row):
     """FileCheck's variables of one manifest row."""
     values = {key.upper(): value for key, value in row.items() if isinstance(value, int)}
     values.update(NAME=row["name"], CTYPE=CTYPES[row["type"]], VECTOR=16 // ELEMENT_BYTES[row["type"]])
+    if row["algorithm"] == "direct":
+        # A thread's outputs lie side by side in shared memory: up to four of them are one load.
+        values.update(LDS_BITS=32 * max(math.gcd(row["thread_oc"], 4), math.gcd(row["thread_ow"], 4)))
     if row["algorithm"] in ("direct", "mma"):
         values.update(THREADS=32 * row["warps"], ACCUMULATORS=accumulators(row),
                       STAGES_IN_FLIGHT=max(row["stages"] - 2, 0))
