@@ -2,7 +2,8 @@
 
 ALGORITHM.cuda.check looks at the CUDA text, ALGORITHM.sass.check at the machine code for sm_90a. The manifest row's keys
 are variables there (tile_oc is [[TILE_OC]]), besides NAME, CTYPE (C++ element type), THREADS, ACCUMULATORS (sums of one
-thread), LDS_BITS (widest load of shared float32), VECTOR (elements in 16 bytes) and STAGES_IN_FLIGHT. Lines that hold only for one element type carry the prefix
+thread), LDS_BITS (widest load of shared float32), VECTOR (elements in 16 bytes) and STAGES_IN_FLIGHT.
+Lines that hold only for one element type carry the prefix
 CUDA-F32 and so on, those for rows with stages > 1 or = 1 CUDA-PIPELINED or CUDA-PLAIN; likewise with SASS.
 """
 
