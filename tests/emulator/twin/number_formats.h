@@ -80,8 +80,8 @@ inline float half_value(uint16_t bits) {
   return twin::float_of(sign | ((exponent + 112u) << 23) | (fraction << 13));
 }
 
-/// float32 to TF32 (10-bit fraction in a float32 container), round to nearest, ties away from zero: cvt.rna.tf32.f32. A NaN
-/// loses the low 13 bits, as an H200 does it: one whose payload lies there becomes infinity.
+/// float32 to TF32 (10-bit fraction in a float32 container), round to nearest, ties away from zero: cvt.rna.tf32.f32. A
+/// NaN loses the low 13 bits, as an H200 does it: one whose payload lies there becomes infinity.
 inline uint32_t tf32_bits(float value) {
   const uint32_t bits = twin::bits_of(value);
   const uint32_t magnitude = bits & twin::kMagnitudeMask;
