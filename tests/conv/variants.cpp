@@ -73,7 +73,7 @@ std::ostream &operator<<(std::ostream &out, const Variant &variant) {
 Shape Variant::fitted(Shape shape) const {
   const int64_t chunk = std::max(kh_tile, 1);
   const int64_t KH = (shape.KH + chunk - 1) / chunk * chunk, KW = kw ? kw : shape.KW;
-  shape.H += KH - shape.KH, shape.W += KW - shape.KW;
+  shape.H = std::max<int64_t>(shape.H + KH - shape.KH, 1), shape.W = std::max<int64_t>(shape.W + KW - shape.KW, 1);
   shape.KH = KH, shape.KW = KW;
   return shape;
 }
