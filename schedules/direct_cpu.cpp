@@ -9,7 +9,7 @@ namespace {
 
 constexpr int block_taps = 256;           // of a partial sum: 32 KB of weights for 32 channels, near the size of an L1
 constexpr int staged_floats = 128 * 1024; // of x, at most: half of a small L2
-constexpr int task_outputs = 224;         // of one channel, so that a block's weights serve 16 register tiles
+constexpr int task_outputs = 448;         // of one channel, so that a block's weights serve 32 register tiles
 constexpr int least_outputs = 56;         // the same where there are threads to feed
 constexpr int task_channels = 256;        // at most
 constexpr int task_sums = 256 * 1024;     // at most, unless a single row and a single tile of channels have more
