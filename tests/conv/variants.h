@@ -22,8 +22,8 @@ struct Variant {
   bool takes(const Shape &shape) const {
     return (kw == 0 || shape.KW % kw == 0) && shape.KH % std::max(kh_tile, 1) == 0;
   }
-  /** About the same outputs with a kernel that it takes: KH rounded up to whole chunks, KW its own, H and W to match, but
-   * at least 1. */
+  /** About the same outputs with a kernel that it takes: KH rounded up to whole chunks, KW its own, H and W to match,
+   * but at least 1. */
   Shape fitted(Shape shape) const;
   /** The strictest numerics that it serves: tensor cores are not for HCONV_MATH_STRICT. */
   hconv_math math() const { return algorithm == "direct" ? HCONV_MATH_STRICT : HCONV_MATH_FP32; }
