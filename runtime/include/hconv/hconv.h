@@ -107,10 +107,10 @@ const char *hconv_plan_variant(const hconv_plan *plan);
 hconv_status hconv_pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_t packed_bytes, void *stream);
 
 /** Computes y from x, packed weights and bias (null: none). x and y are row-major contiguous. Asynchronous on `stream`;
- * allocates nothing, does not synchronise, and can be captured into a CUDA graph. `workspace` holds workspace_bytes >=
- * hconv_plan_workspace_bytes, is aligned to 16 bytes and lies on the plan's device; it may be null when that is 0. Runs
- * that may overlap in time need a workspace each. y and the workspace must not overlap each other or any input. batch 0
- * succeeds and does nothing. */
+ * allocates nothing on CUDA (a CPU task takes up to about 1.5 MB of scratch memory itself), does not synchronise, and
+ * can be captured into a CUDA graph. `workspace` holds workspace_bytes >= hconv_plan_workspace_bytes, is aligned to 16
+ * bytes and lies on the plan's device; it may be null when that is 0. Runs that may overlap in time need a workspace
+ * each. y and the workspace must not overlap each other or any input. batch 0 succeeds and does nothing. */
 hconv_status hconv_run(const hconv_plan *plan, const DLTensor *x, const void *packed, const DLTensor *bias, DLTensor *y,
                        void *workspace, size_t workspace_bytes, void *stream);
 
