@@ -1,5 +1,6 @@
 #include "direct_cuda.h"
 
+#include "block_tiles.h"
 #include <algorithm>
 #include <numeric>
 
@@ -9,7 +10,6 @@ namespace hconv {
 
 namespace {
 
-constexpr int kLanes = 32;
 constexpr int kLanesOC =
     4; // lanes of a warp along oc; the other 8 lie along pixels, so a warp reads few different weights
 
@@ -54,15 +54,6 @@ struct ThreadGrid {
         .fuse(t, warp_oc, t);
   }
 };
-
-/** Loop partitioning would duplicate the whole kernel for its borders. */
-void never_partition(const std::vector<Func> &funcs) {
-  for (Func f : funcs) {
-    f.never_partition_all();
-    for (int i = 0; i < f.num_update_definitions(); i++)
-      f.update(i).never_partition_all();
-  }
-}
 
 /** Weights: groups of lanes take whole rows of oc, 16 bytes a lane. */
 void stage_weights(DirectConv2D &conv, const ThreadGrid &grid, const DirectTiles &tiles, int vector_elements) {
@@ -111,24 +102,14 @@ void schedule_direct_cuda(DirectConv2D &conv, Func y, const DirectTiles &tiles, 
   Func window = conv.x_tile.in(conv.acc), weights = conv.w_tile.in(conv.acc);
   never_partition({y, conv.acc, conv.x_tile, conv.w_tile, window, weights});
 
-  Var ow_block("ow_block"), oh_block("oh_block"), oc_block("oc_block"), batch_oh("batch_oh");
-  Var ow("ow_in"), oh("oh_in"), oc("oc_in");
-  y.split(conv.ow, ow_block, ow, tiles.tile_ow, TailStrategy::GuardWithIf)
-      .split(conv.oc, oc_block, oc, tiles.tile_oc, TailStrategy::GuardWithIf)
-      .split(conv.oh, oh_block, oh, tiles.tile_oh, TailStrategy::GuardWithIf)
-      .fuse(oh_block, conv.b, batch_oh);
-  grid.split(y, ow, oh, oc, tiles);
-  // Only the grid's x may exceed 65535 blocks, so it is batch x OH; neighbours in x share weights and rows of x.
-  y.reorder(grid.ew, grid.eh, grid.ec, grid.t, batch_oh, ow_block, oc_block)
+  const BlockLoops loops;
+  split_into_blocks(conv, y, loops, tiles);
+  grid.split(y, loops.in_ow, loops.in_oh, loops.in_oc, tiles);
+  y.reorder(grid.ew, grid.eh, grid.ec, grid.t, loops.batch_oh, loops.ow, loops.oc)
       .gpu_threads(grid.t)
-      .gpu_blocks(batch_oh, ow_block, oc_block);
+      .gpu_blocks(loops.batch_oh, loops.ow, loops.oc);
 
-  conv.acc.bound_extent(conv.ow, tiles.tile_ow)
-      .bound_extent(conv.oh, tiles.tile_oh)
-      .bound_extent(conv.oc, tiles.tile_oc)
-      .bound_extent(conv.b, 1)
-      .compute_at(y, batch_oh)
-      .store_in(MemoryType::Register);
+  keep_sums(conv, y, loops, tiles);
   grid.split(conv.acc, conv.ow, conv.oh, conv.oc, tiles);
   conv.acc.reorder(grid.ew, grid.eh, grid.ec, grid.t).gpu_threads(grid.t);
 

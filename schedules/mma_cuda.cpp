@@ -1,12 +1,13 @@
 #include "mma_cuda.h"
 
+#include "block_tiles.h"
+
 using namespace Halide;
 
 namespace hconv {
 
 namespace {
 
-constexpr int kLanes = 32;
 constexpr int kVector = 8; // 16-bit elements of a 16-byte copy
 
 /** How a block's warps share its tile, and the lanes of a warp theirs. */
@@ -60,30 +61,17 @@ struct WarpGrid {
 
 void schedule_mma_cuda(DirectConv2D &conv, Func y, const DirectTiles &tiles) {
   const WarpGrid grid(tiles);
-  for (Func f : {y, conv.acc, conv.x_tile, conv.w_tile}) {
-    f.never_partition_all();
-    for (int i = 0; i < f.num_update_definitions(); i++)
-      f.update(i).never_partition_all();
-  }
+  never_partition({y, conv.acc, conv.x_tile, conv.w_tile});
 
-  Var ow_block("ow_block"), oh_block("oh_block"), oc_block("oc_block"), batch_oh("batch_oh");
-  Var ow("ow_in"), oh("oh_in"), oc("oc_in");
-  y.split(conv.ow, ow_block, ow, tiles.tile_ow, TailStrategy::GuardWithIf)
-      .split(conv.oc, oc_block, oc, tiles.tile_oc, TailStrategy::GuardWithIf)
-      .split(conv.oh, oh_block, oh, tiles.tile_oh, TailStrategy::GuardWithIf)
-      .fuse(oh_block, conv.b, batch_oh);
-  grid.split(y, ow, oh, oc, tiles);
-  y.reorder({grid.pair, grid.nt, grid.eh, grid.m_half, grid.mt, grid.lane, grid.warp_n, grid.warp_oc, batch_oh,
-             ow_block, oc_block})
+  const BlockLoops loops;
+  split_into_blocks(conv, y, loops, tiles);
+  grid.split(y, loops.in_ow, loops.in_oh, loops.in_oc, tiles);
+  y.reorder({grid.pair, grid.nt, grid.eh, grid.m_half, grid.mt, grid.lane, grid.warp_n, grid.warp_oc, loops.batch_oh,
+             loops.ow, loops.oc})
       .gpu_threads(grid.lane, grid.warp_n, grid.warp_oc)
-      .gpu_blocks(batch_oh, ow_block, oc_block);
+      .gpu_blocks(loops.batch_oh, loops.ow, loops.oc);
 
-  conv.acc.bound_extent(conv.ow, tiles.tile_ow)
-      .bound_extent(conv.oh, tiles.tile_oh)
-      .bound_extent(conv.oc, tiles.tile_oc)
-      .bound_extent(conv.b, 1)
-      .compute_at(y, batch_oh)
-      .store_in(MemoryType::Register);
+  keep_sums(conv, y, loops, tiles);
   grid.split(conv.acc, conv.ow, conv.oh, conv.oc, tiles);
   conv.acc.reorder({grid.pair, grid.nt, grid.eh, grid.m_half, grid.mt, grid.lane, grid.warp_n, grid.warp_oc})
       .gpu_threads(grid.lane, grid.warp_n, grid.warp_oc);

@@ -1,0 +1,32 @@
+#include "block_tiles.h"
+
+using namespace Halide;
+
+namespace hconv {
+
+void never_partition(const std::vector<Func> &funcs) {
+  for (Func f : funcs) {
+    f.never_partition_all();
+    for (int i = 0; i < f.num_update_definitions(); i++)
+      f.update(i).never_partition_all();
+  }
+}
+
+void split_into_blocks(DirectConv2D &conv, Func y, const BlockLoops &loops, const DirectTiles &tiles) {
+  Var oh_block("oh_block");
+  y.split(conv.ow, loops.ow, loops.in_ow, tiles.tile_ow, TailStrategy::GuardWithIf)
+      .split(conv.oc, loops.oc, loops.in_oc, tiles.tile_oc, TailStrategy::GuardWithIf)
+      .split(conv.oh, oh_block, loops.in_oh, tiles.tile_oh, TailStrategy::GuardWithIf)
+      .fuse(oh_block, conv.b, loops.batch_oh);
+}
+
+void keep_sums(DirectConv2D &conv, Func y, const BlockLoops &loops, const DirectTiles &tiles) {
+  conv.acc.bound_extent(conv.ow, tiles.tile_ow)
+      .bound_extent(conv.oh, tiles.tile_oh)
+      .bound_extent(conv.oc, tiles.tile_oc)
+      .bound_extent(conv.b, 1)
+      .compute_at(y, loops.batch_oh)
+      .store_in(MemoryType::Register);
+}
+
+} // namespace hconv
