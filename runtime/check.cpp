@@ -93,11 +93,11 @@ struct Reference {
     return e;
   }
 
-  /// Largest admissible |found - exact|, from the float32 sum in any order and one rounding to the output type.
+  /// Largest admissible |found - exact|, from the float32 sum and one rounding to the output type.
   double bound(const Exact &e) const {
     const DLDataType dtype = plan.problem.dtype;
-    const double sum = sum_error_bound(plan.geometry.products) * e.magnitude +
-                       std::ldexp(static_cast<double>(plan.geometry.products) + 1, -149);
+    const SumError error = sum_error(plan.variant->algorithm, plan.geometry.products);
+    const double sum = error.relative * e.magnitude + error.absolute;
     if (dtype.bits == 32)
       return sum;
     return sum + unit_roundoff(dtype) * (std::fabs(e.value) + sum) + smallest_step(dtype);

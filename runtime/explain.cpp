@@ -92,7 +92,7 @@ std::string json_of(const Explanation &e) {
     j["cost"] = json_of(v, e.choice.cost);
     j["runner_up"] = e.choice.runner_up ? json_of(*e.choice.runner_up, e.choice.runner_up_cost) : Json();
   }
-  j["error_bound"] = {{"relative_to_sum_of_absolute_products", sum_error_bound(e.geometry.products)},
+  j["error_bound"] = {{"relative_to_sum_of_absolute_products", sum_error(v.algorithm, e.geometry.products).relative},
                       {"rounding_relative_to_result", p.dtype.bits == 32 ? 0.0 : unit_roundoff(p.dtype)}};
   j["declined"] = Json::array();
   for (const Declined &d : e.choice.declined)
@@ -125,7 +125,8 @@ std::string plain_of(const Explanation &e) {
     if (const Variant *next = e.choice.runner_up)
       t += text("runner-up    %s: %s\n", next->name, plain_of(e.choice.runner_up_cost).c_str());
   }
-  t += text("error bound  |y - exact| <= %.3g * (sum of |x*w| + |bias|)", sum_error_bound(e.geometry.products));
+  t += text("error bound  |y - exact| <= %.3g * (sum of |x*w| + |bias|)",
+            sum_error(v.algorithm, e.geometry.products).relative);
   if (p.dtype.bits != 32)
     t += text(" + %.3g * |y|, the rounding to %s", unit_roundoff(p.dtype), text_of(p.dtype).c_str());
   t += "\ndeclined\n";

@@ -111,8 +111,20 @@ double unit_roundoff(DLDataType dtype) {
   return std::ldexp(1.0, -significand_bits);
 }
 
-double sum_error_bound(int64_t products) {
-  return std::ldexp(static_cast<double>(products) + 1.0, -24);
+SumError sum_error(Algorithm algorithm, int64_t products) {
+  const double terms = static_cast<double>(products) + 1.0, smallest = std::ldexp(1.0, -149);
+  switch (algorithm) {
+  case Algorithm::direct:
+    return {std::ldexp(terms, -24), terms * smallest};
+  case Algorithm::mma: {
+    const double cuts = 3.0 * terms;
+    return {std::expm1(cuts * std::log1p(std::ldexp(1.0, -23))), cuts * smallest}; // (1 + 2^-23)^cuts - 1
+  }
+  case Algorithm::pack:
+  case Algorithm::pack_input:
+    break; // they copy
+  }
+  return {0.0, 0.0};
 }
 
 } // namespace hconv::runtime

@@ -51,8 +51,16 @@ Geometry geometry_of(const hconv_problem &problem);
 /// Half a unit in the last place of 1, relative: the largest relative error of rounding to the type once.
 double unit_roundoff(DLDataType dtype);
 
-/// Bound of the error of a float32 sum of `products` exact products and a bias, relative to the sum of their absolute
-/// values, in any order: (products + 1) * 2^-24 (Jeannerod and Rump 2013, valid for every length).
-double sum_error_bound(int64_t products);
+/// What an algorithm promises of its float32 result, before the store rounds it to the element type:
+/// |result - exact| <= relative * (sum of |x*w| over the window + |bias|) + absolute.
+struct SumError {
+  double relative;
+  double absolute; ///< of partial sums that underflow
+};
+
+/// The promise for sums of `products` exact products and a bias, in any order, whatever their number.
+/// direct: (products + 1) * 2^-24 (Jeannerod and Rump 2013). mma: a step of a tensor core cuts, where float32
+/// arithmetic rounds, each product, the sum before it and the new sum: at most 3 * (products + 1) errors of 2^-23 each.
+SumError sum_error(Algorithm algorithm, int64_t products);
 
 } // namespace hconv::runtime

@@ -157,11 +157,31 @@ def empty_bytes(model, count: int):
     return sys.modules["torch"].empty(count, dtype=sys.modules["torch"].uint8, device=model.device)
 
 
-def current_stream(array):
-    """PyTorch's current stream on a CUDA tensor's device as an integer, None (the default stream) for anything else."""
-    if is_torch(array) and array.device.type == "cuda":
-        return sys.modules["torch"].cuda.current_stream(array.device).cuda_stream
-    return None
+class Stream:
+    """The stream that work on `array` is queued on: `handle` as the library takes it, by default PyTorch's current stream
+    for a CUDA tensor and the default stream for anything else."""
+
+    def __init__(self, array, handle=None):
+        self.handle, self._torch = handle, None
+        if is_torch(array) and array.device.type == "cuda":
+            cuda = sys.modules["torch"].cuda
+            if handle is None:
+                self._torch = cuda.current_stream(array.device)
+            elif handle == 0:  # ExternalStream(0) would be a new stream
+                self._torch = cuda.default_stream(array.device)
+            else:
+                self._torch = cuda.ExternalStream(handle, device=array.device)
+            self.handle = self._torch.cuda_stream
+
+    def allocating(self):
+        """A context in which PyTorch takes memory that earlier work on this stream, and no other, may still use."""
+        return contextlib.nullcontext() if self._torch is None else sys.modules["torch"].cuda.stream(self._torch)
+
+    def uses(self, *arrays) -> None:
+        """Tells PyTorch's allocator to keep the tensors' memory, once they are gone, until the stream's work is done."""
+        for array in arrays:
+            if self._torch is not None and is_torch(array) and array.device.type == "cuda":
+                array.record_stream(self._torch)
 
 
 def device_guard(array):

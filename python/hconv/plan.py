@@ -10,7 +10,7 @@ import json
 import numpy
 
 from ._native import CPU, JSON, TEXT, CProblem, DLDevice, Padding, check, library, read_text
-from .arrays import (Descriptor, DeviceArray, current_stream, device_guard, empty_bytes, empty_like_kind, is_torch, native_type,
+from .arrays import (Descriptor, DeviceArray, Stream, device_guard, empty_bytes, empty_like_kind, is_torch, native_type,
                      parse_device, to_device, type_name)
 
 _MATH = {"fp32": 0, "strict": 1, "tf32": 2}
@@ -105,16 +105,18 @@ class PackedWeights:
 class PreparedRun:
     """A run whose arguments are all bound: calling it only enters the library. Keeps every array alive; `out` is y.
 
-    The stream is the one that was current when the run was prepared.
+    The stream is the one that was current when the run was prepared. When a PreparedRun of tensors goes, work on it may
+    still be under way: PyTorch reuses their memory only after that.
     """
 
-    def __init__(self, plan, x, packed, bias, out, workspace, stream):
+    def __init__(self, plan, x, packed, bias, out, workspace, stream: Stream):
         self.out = out.array
         self._arguments = (plan._handle, x.reference, packed.address, bias and bias.reference, out.reference,
-                           workspace[1], plan.workspace_bytes, stream)
+                           workspace[1], plan.workspace_bytes, stream.handle)
         self._keep = (plan, x, packed, bias, out, workspace)
         self._run = library().hconv_run
         self._guard = device_guard(x.array) if is_torch(x.array) else None
+        stream.uses(x.array, packed.memory, bias and bias.array, out.array, workspace[0])  # holds for all later calls
 
     def __call__(self):
         """Computes y (asynchronously on CUDA) and returns it."""
@@ -171,23 +173,25 @@ class Plan:
 
     def pack(self, w, into: PackedWeights | None = None, stream=None) -> PackedWeights:
         """Brings w[OC, IC, KH, KW] into the plan's layout, on w's device; `into` reuses earlier memory of this plan."""
-        weights, count = Descriptor(w, "w"), self.packed_bytes
+        weights, count, stream = Descriptor(w, "w"), self.packed_bytes, Stream(w, stream)
         if into is None:
-            into = PackedWeights(*_aligned_bytes(w, count, self._native.device), count)
+            with stream.allocating():
+                into = PackedWeights(*_aligned_bytes(w, count, self._native.device), count)
+        stream.uses(w, into.memory)
         with device_guard(w):
-            check(library().hconv_pack(self._handle, weights.reference, into.address, into.nbytes,
-                                       current_stream(w) if stream is None else stream))
+            check(library().hconv_pack(self._handle, weights.reference, into.address, into.nbytes, stream.handle))
         return into
 
     def prepare(self, x, packed: PackedWeights, bias=None, out=None, stream=None) -> PreparedRun:
         """Binds all arguments of a run (and allocates y where `out` is None), for calls that repeat."""
-        source = Descriptor(x, "x")
-        if out is None:
-            out = empty_like_kind(x, self.output_shape, source.dtype, source.device)
+        source, stream = Descriptor(x, "x"), Stream(x, stream)
+        with stream.allocating():
+            if out is None:
+                out = empty_like_kind(x, self.output_shape, source.dtype, source.device)
+            workspace = _aligned_bytes(x, self.workspace_bytes, self._native.device)
         _check_writeable(out)
         return PreparedRun(self, source, packed, None if bias is None else Descriptor(bias, "bias"),
-                           Descriptor(out, "out"), _aligned_bytes(x, self.workspace_bytes, self._native.device),
-                           current_stream(x) if stream is None else stream)
+                           Descriptor(out, "out"), workspace, stream)
 
     def run(self, x, packed: PackedWeights, bias=None, out=None, stream=None):
         """y[B, OC, OH, OW] of x[B, IC, H, W] and packed weights; bias[OC]. Returns `out`, or a new array of x's kind.
@@ -219,17 +223,19 @@ def conv2d(x, w, bias=None, padding=0, math="fp32", out=None, device=None, strea
             return result
         numpy.copyto(out, result, casting="no")
         return out
-    source, weights, sides = Descriptor(x, "x"), Descriptor(w, "w"), _padding(padding)
+    source, weights, sides, stream = Descriptor(x, "x"), Descriptor(w, "w"), _padding(padding), Stream(x, stream)
     offsets = None if bias is None else Descriptor(bias, "bias")
     if out is None:
         problem = Problem.from_arrays(x, w, padding, math)
-        out = empty_like_kind(x, problem.output_shape, source.dtype, source.device)
+        with stream.allocating():
+            out = empty_like_kind(x, problem.output_shape, source.dtype, source.device)
     _check_writeable(out)
     target = Descriptor(out, "out")
+    stream.uses(x, w, bias, out)
     with device_guard(x):
         check(library().hconv_conv2d(source.reference, weights.reference, offsets and offsets.reference,
                                      ctypes.byref(sides), _math(math), target.reference,
-                                     current_stream(x) if stream is None else stream))
+                                     stream.handle))
     return out
 
 

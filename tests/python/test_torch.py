@@ -45,3 +45,17 @@ def test_current_stream_is_used():
         y = hconv.conv2d(x, w)
     stream.synchronize()
     assert torch.all(y == 8 * 9 * 2.0)
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+def test_memory_is_kept_until_the_named_stream_is_done():
+    x = torch.ones(1, 32, 64, 64, device="cuda", dtype=torch.bfloat16)
+    w = torch.ones(8, 32, 3, 3, device="cuda", dtype=torch.bfloat16)
+    plan, stream = hconv.Plan.for_arrays(x, w), torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+    y = plan.run(x, plan.pack(w, stream=stream.cuda_stream), stream=stream.cuda_stream)
+    scribbled = [torch.full_like(x, float("nan")) for _ in range(8)]  # over packed weights and workspace, if it may
+    stream.synchronize()
+    assert torch.all(y == 32 * 9.0) and len(scribbled) == 8

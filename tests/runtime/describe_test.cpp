@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "environment_guard.h"
+#include "runtime/problem.h"
 #include "tensor.h"
 
 namespace {
@@ -46,13 +48,27 @@ TEST(Explain, TheWorkspaceAndCostOfTensorCores) {
   EnvironmentGuard pin("HCONV_VARIANT", "conv2d_mma_bf16_oc64x64_cuda");
   const json j = json::parse(explained(p, HCONV_JSON));
   EXPECT_EQ(j["variant"]["algorithm"], "mma");
+  // 18 products and a bias, each cut thrice with an error of 2^-23.
+  const double cut = std::pow(1 + 0x1p-23, 3 * 19) - 1;
+  EXPECT_NEAR(j["error_bound"]["relative_to_sum_of_absolute_products"], cut, 1e-9 * cut);
   EXPECT_EQ(j["workspace_bytes"], 2048); // 2 x 5 x 6 x 16 of two bytes are 1920
   EXPECT_EQ(j["packed_bytes"], 64 * 2 * 3 * 16 * 2);
   EXPECT_EQ(j["runner_up"]["variant"], "conv2d_direct_bf16_oc32x64_cuda");
   const std::string content = explained(p, HCONV_TEXT);
   EXPECT_THAT(content, HasSubstr("12288 bytes of packed weights, 2048 bytes of workspace\n"));
+  EXPECT_THAT(content, HasSubstr("error bound  |y - exact| <= 6.79e-06 * (sum of |x*w| + |bias|) + 0.00391 * |y|"));
   EXPECT_THAT(content, HasSubstr("; warp OC 32, OW 32; "));
   EXPECT_THAT(content, HasSubstr("(8 blocks in 1 waves, speed 4.2)\nrunner-up    conv2d_direct_bf16_oc32x64_cuda: "));
+}
+
+TEST(SumError, HoldsForEveryLength) {
+  using hconv::runtime::Algorithm;
+  using hconv::runtime::sum_error;
+  EXPECT_EQ(sum_error(Algorithm::direct, 18).relative, 19 * 0x1p-24);
+  EXPECT_EQ(sum_error(Algorithm::direct, 18).absolute, 19 * 0x1p-149);
+  EXPECT_EQ(sum_error(Algorithm::mma, 18).absolute, 57 * 0x1p-149);
+  // k u / (1 - k u), the usual form, would be negative here: 3 * 2^22 cuts of 2^-23 are more than 1.
+  EXPECT_NEAR(sum_error(Algorithm::mma, (1 << 22) - 1).relative, std::exp(1.5) - 1, 1e-6);
 }
 
 TEST(Explain, Text) {

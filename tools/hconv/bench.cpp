@@ -42,7 +42,7 @@ Json bench_one(const Shape &shape, const hconv_problem &problem, Type type, int 
   convolution.set_weights(w.data());
   convolution.poison_output();
   convolution.run();
-  const Accuracy accuracy = compare_with_float64(problem, type, x, w, convolution.output());
+  const Accuracy accuracy = compare_with_float64(problem, type, promised_error(problem), x, w, convolution.output());
 
   Json entry = {{"shape", token},
                 {"variant", convolution.variant()},

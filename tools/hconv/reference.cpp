@@ -1,5 +1,8 @@
 #include "reference.h"
 
+#include "commands.h"
+#include "failure.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -48,16 +51,9 @@ Sums output_sums(const hconv_problem &p, int64_t OH, int64_t OW, const float *x,
   return sums;
 }
 
-double error_bound(const hconv_problem &p, Type type, const Sums &sums) {
+double error_bound(const hconv_problem &p, Type type, double relative, const Sums &sums) {
   const double terms = static_cast<double>(p.in_channels * p.kernel_height * p.kernel_width);
-  const bool tf32 = p.math == HCONV_MATH_TF32 && type == Type::f32;
-  const double u = std::ldexp(1, tf32 ? -23 : -24);
-  const double gamma = (terms + 1) * u / (1 - (terms + 1) * u);
-  double bound = gamma * sums.magnitudes + (terms + 1) * type_smallest(Type::f32);
-  if (tf32) {
-    const double rounding = std::ldexp(1, -11);
-    bound += (2 + rounding) * rounding * (1 + gamma) * sums.magnitudes;
-  }
+  double bound = relative * sums.magnitudes + 3 * (terms + 1) * type_smallest(Type::f32);
   if (type != Type::f32) {
     bound += type_roundoff(type) * (std::fabs(sums.sum) + bound) + type_smallest(type) / 2;
   }
@@ -66,7 +62,18 @@ double error_bound(const hconv_problem &p, Type type, const Sums &sums) {
 
 } // namespace
 
-Accuracy compare_with_float64(const hconv_problem &p, Type type, const std::vector<unsigned char> &x,
+double promised_error(const hconv_problem &problem) {
+  const std::string doing = "reading the library's error bound";
+  const std::string text =
+      text_of([&](char *to, size_t *size) { return hconv_explain(&problem, HCONV_JSON, to, size); }, doing);
+  try {
+    return Json::parse(text).at("error_bound").at("relative_to_sum_of_absolute_products");
+  } catch (const Json::exception &error) {
+    throw Failure(EXIT_DEVICE, doing + ": the library's JSON is broken: " + error.what());
+  }
+}
+
+Accuracy compare_with_float64(const hconv_problem &p, Type type, double relative, const std::vector<unsigned char> &x,
                               const std::vector<unsigned char> &w, const std::vector<unsigned char> &y, double budget) {
   const int64_t OH = p.height + p.padding.top + p.padding.bottom - p.kernel_height + 1;
   const int64_t OW = p.width + p.padding.left + p.padding.right - p.kernel_width + 1;
@@ -87,7 +94,7 @@ Accuracy compare_with_float64(const hconv_problem &p, Type type, const std::vect
     const double value = load_element(y.data(), index, type);
     const double error = std::fabs(value - sums.sum);
     // A NaN must not pass the comparison below unseen: every input is finite, so a NaN is a wrong answer.
-    const double share = std::isnan(error) ? HUGE_VAL : error / error_bound(p, type, sums);
+    const double share = std::isnan(error) ? HUGE_VAL : error / error_bound(p, type, relative, sums);
     if (share > accuracy.worst_share) {
       accuracy.worst_share = share;
       accuracy.worst_index = index;

@@ -26,12 +26,15 @@ struct Accuracy {
  * compared when that takes at most `budget` multiply-adds; otherwise a fixed pseudo-random sample, first and last
  * included.
  *
- * The bound of one output of n = IC*KH*KW terms, with S = sum |x*w|: float32 sums in any order are off by at most
- * gamma(n+1)*S, gamma(k) = k*u/(1-k*u), u = 2^-24, plus one smallest subnormal a term; the store adds the roundoff of
- * the type. HCONV_MATH_TF32 rounds both float32 factors to 11 bits and lets the adder truncate (u = 2^-23). */
-Accuracy compare_with_float64(const hconv_problem &problem, Type type, const std::vector<unsigned char> &x,
-                              const std::vector<unsigned char> &w, const std::vector<unsigned char> &y,
-                              double budget = 2e8);
+ * The bound of one output of n = IC*KH*KW terms: `relative` times the sum of |x*w|, as promised_error has it, plus
+ * three smallest subnormals a term; the store adds the roundoff of the type. */
+Accuracy compare_with_float64(const hconv_problem &problem, Type type, double relative,
+                              const std::vector<unsigned char> &x, const std::vector<unsigned char> &w,
+                              const std::vector<unsigned char> &y, double budget = 2e8);
+
+/** The library's own bound on the float32 error of the variant that it picks for the problem, relative to the sum of
+ * |x*w|: it depends on the variant's algorithm, and hconv_explain tells it. Throws Failure. */
+double promised_error(const hconv_problem &problem);
 
 /** `elements` numbers of `type`, uniform in [-1, 1), the same for the same seed on every machine. */
 std::vector<unsigned char> random_elements(int64_t elements, Type type, uint32_t seed);
