@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/cuda_backend.h"
+#include "codegen/stock_shared.h"
 
 namespace hconv {
 
@@ -28,6 +29,8 @@ public:
       options.prelude = prelude;
       request(options);
       install_cuda_backend(pipeline, this->get_target(), options);
+    } else if (this->get_target().has_feature(Halide::Target::CUDA)) {
+      install_stock_shared(pipeline);
     }
     return pipeline;
   }
