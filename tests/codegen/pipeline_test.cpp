@@ -141,18 +141,22 @@ TEST(Pipeline, SaysWhatDoesNotFit) {
   });
 }
 
-/** The IR of 3 stages where each of 32 threads adds to sums[0] of `count`, besides what `more` does. */
-std::string summed(const BlockedSums &blocks, int count = 2, const Stmt &more = Evaluate::make(0)) {
+/** The IR of 3 stages where each of 32 threads adds to sums[0] of `count`, besides what `more` does. Around it live so
+ * many other shared arrays of one element. */
+std::string summed(const BlockedSums &blocks, int count = 2, const Stmt &more = Evaluate::make(0), int others = 0) {
   const Stmt add = store("sums", load("sums", 0) + load("tile", lane), 0);
   Stmt body = loop("sum.s1.k", var("K"), Block::make({stage, barrier(), Block::make(add, more), barrier()}));
   for (const std::string &array : {std::string("sums"), std::string("other")})
     body = Allocate::make(array, Float(32), MemoryType::Register, {count}, const_true(), body);
   body = Allocate::make("tile", Float(32), MemoryType::GPUShared, {32}, const_true(), body);
+  for (int i = 0; i < others; i++)
+    body = Allocate::make("other" + std::to_string(i), Float(32), MemoryType::GPUShared, {1}, const_true(), body);
   return to_string(pipeline(body, {"k", 3}, blocks));
 }
 
-bool has_totals(const BlockedSums &blocks, int count) {
-  return text_of([&] { return summed(blocks, count); }).find("totals") != std::string::npos;
+bool has_totals(const BlockedSums &blocks, int count, int others = 0) {
+  const std::string text = text_of([&] { return summed(blocks, count, Evaluate::make(0), others); });
+  return text.find("totals") != std::string::npos;
 }
 
 // 32 threads along x, 8 sums each; a block of sums is two of the steps of 16 products.
@@ -180,6 +184,12 @@ TEST(Pipeline, TotalsLeaveRoomForTheBlocks) {
   EXPECT_TRUE(has_totals({5, 32, 2}, 901));
   EXPECT_FALSE(has_totals({5, 32, 2}, 902));
   EXPECT_EQ(text_of([] { return summed({5, 32, 2}, 902); }), text_of([] { return summed({}, 902); }));
+}
+
+// Arrays start at multiples of 128 bytes, so that two of 16 bytes take as much as two of 128.
+TEST(Pipeline, TotalsLeaveRoomForThePaddingOfArrays) {
+  EXPECT_TRUE(has_totals({5, 32, 1}, 1811, 2));
+  EXPECT_FALSE(has_totals({5, 32, 1}, 1812, 2));
 }
 
 // What is only stored is no sum.
