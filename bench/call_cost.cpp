@@ -19,6 +19,7 @@ namespace cuda = hconv::runtime::cuda;
 using Clock = std::chrono::steady_clock;
 
 constexpr int calls_in_a_row = 200; // fewer than the driver queues before it makes the caller wait
+constexpr int repetitions = 50;     // a manual time says nothing of how long an iteration takes
 constexpr int buffer_arguments = 4, scalar_arguments = 24;
 constexpr DLDevice device{kDLCUDA, 0};
 
@@ -135,10 +136,10 @@ void plan_creation(benchmark::State &state) {
   }
 }
 
-BENCHMARK(bare_launch)->UseManualTime()->Unit(benchmark::kMicrosecond);
-BENCHMARK(planned_run)->UseManualTime()->Unit(benchmark::kMicrosecond);
-BENCHMARK(one_call)->UseManualTime()->Unit(benchmark::kMicrosecond);
-BENCHMARK(plan_creation)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(bare_launch)->UseManualTime()->Iterations(repetitions)->Unit(benchmark::kMicrosecond);
+BENCHMARK(planned_run)->UseManualTime()->Iterations(repetitions)->Unit(benchmark::kMicrosecond);
+BENCHMARK(one_call)->UseManualTime()->Iterations(repetitions)->Unit(benchmark::kMicrosecond);
+BENCHMARK(plan_creation)->UseManualTime()->Iterations(repetitions)->Unit(benchmark::kMicrosecond);
 
 void print_first_call() {
   DeviceTensor context_exists({1});
