@@ -34,6 +34,15 @@ void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
   layout_shared_memory(kernel);
 }
 
+/** private_registers makes sure that arrays can live in registers; whether they do, only ptxas knows. */
+void expect_registers_only(const KernelResources &r) {
+  _halide_user_assert(r.stack_bytes == 0)
+      << r.kernel << " has a stack frame of " << r.stack_bytes << " bytes on sm_" << r.arch
+      << " (spilled: " << r.spill_store_bytes << " bytes of stores, " << r.spill_load_bytes
+      << " of loads), expected none: it lies in local memory; give a thread a smaller tile, or ask for fewer "
+         "min_blocks";
+}
+
 class CudaBackend : public IRMutator {
 public:
   CudaBackend(const Target &target, const CudaBackendOptions &options) : target(target), options(options) {}
@@ -88,6 +97,8 @@ private:
                     << r.spill_load_bytes << ' ' << kernel.shared_bytes << ' ' << kernel.threads() << '\n';
       }
     }
+    for (const KernelResources &r : result.resources)
+      expect_registers_only(r);
     return result.fatbin;
   }
 

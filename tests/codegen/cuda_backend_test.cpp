@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
 done
 echo "ptxas info    : Compiling entry function 'twice_kernel0' for 'sm_90a'"
 echo "ptxas info    : Function properties for twice_kernel0"
-echo "    0 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads"
+echo "    ${FRAME:-0} bytes stack frame, 4 bytes spill stores, 8 bytes spill loads"
 echo "ptxas info    : Used 17 registers, used 0 barriers"
 )";
 
@@ -73,6 +73,20 @@ TEST_F(CudaBackend, TheObjectNeedsNothingOfHalidesDeviceRuntime) {
        {"halide_cuda_run", "halide_cuda_initialize_kernels", "halide_cuda_device_interface", "halide_copy_to_device",
         "halide_copy_to_host", "halide_device_malloc", "halide_device_and_host_malloc"})
     EXPECT_EQ(object.find(name), std::string::npos) << name;
+}
+
+// Local memory shows as a stack frame, with or without spills.
+TEST_F(CudaBackend, RefusesAStackFrame) {
+  const std::string error = refusal_of([&] {
+    setenv("FRAME", "40", 1); // in a child
+    compile(scaled);
+    return "";
+  });
+  EXPECT_NE(
+      error.find("twice_kernel0 has a stack frame of 40 bytes on sm_90a (spilled: 4 bytes of stores, 8 of loads), "
+                 "expected none"),
+      std::string::npos)
+      << error;
 }
 
 TEST_F(CudaBackend, RefusesAPipelineWithoutGpuLoops) {

@@ -2,10 +2,10 @@
 
     python3 check_resources.py --build BUILD --nvcc NVCC [--update] [--jobs 2]
 
-A kernel may use at most the registers of its row, exactly its shared memory and threads, and may never spill. A kernel
-without a row, and a row without a kernel, are failures too. Registers are compared only under the nvcc release that the
-table was made with, which its first line names; everything else under any. --update rewrites the table, and still fails
-when something spills.
+A kernel may use at most the registers of its row, exactly its shared memory and threads, and may never spill or have a
+stack frame, which is local memory too. A kernel without a row, and a row without a kernel, are failures as well.
+Registers are compared only under the nvcc release that the table was made with, which its first line names; everything
+else under any. --update rewrites the table, and still fails when something spills or has a frame.
 """
 
 import argparse
@@ -55,6 +55,8 @@ def violations(kernels, rows, same_release):
         where = f"{kernel.name} on sm_{kernel.arch}"
         if kernel.spill_bytes:
             found.append(f"{where} spills {kernel.spill_bytes} bytes of registers.")
+        if kernel.stack_bytes:
+            found.append(f"{where} has a stack frame of {kernel.stack_bytes} bytes.")
         row = rows.get((kernel.name, kernel.arch))
         if row is None:
             found.append(f"{where} has no row.")

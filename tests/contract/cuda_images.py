@@ -32,6 +32,7 @@ class Kernel:
     spill_bytes: int
     shared_bytes: int
     threads: int
+    stack_bytes: int = 0
 
 
 def run(command):
@@ -60,16 +61,19 @@ def cuda_variants(build):
 
 
 def parse_ptxas(text):
-    """{(kernel, arch): (registers, spill bytes, static shared bytes)} of a `ptxas -v` report."""
+    """{(kernel, arch): (registers, spill bytes, static shared bytes, stack bytes)} of a `ptxas -v` report. Functions that
+    a kernel calls are listed after it, with properties of their own: the largest counts."""
     found = {}
     key = None
     for line in text.splitlines():
         if entry := re.search(r"Compiling entry function '([^']+)' for 'sm_(\w+)'", line):
             key = entry.groups()
-            found[key] = [None, None, 0]
-        elif spills := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line):
+            found[key] = [None, None, 0, 0]
+        elif local := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
             if key:
-                found[key][1] = int(spills.group(1)) + int(spills.group(2))
+                stack, stores, loads = map(int, local.groups())
+                found[key][1] = max(found[key][1] or 0, stores + loads)
+                found[key][3] = max(found[key][3], stack)
         elif used := re.search(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?", line):
             if key:
                 found[key][0] = int(used.group(1))
@@ -117,8 +121,8 @@ def kernels_of(build, name, nvcc, release):
     measured = parse_ptxas(assemble(build, name, nvcc, release)[1])
     if {kernel for kernel, _ in measured} != set(sizes):
         raise ToolError(f"{name}.resources and ptxas list different kernels.")
-    return [Kernel(kernel, arch, registers, spills, static + sizes[kernel][0], sizes[kernel][1])
-            for (kernel, arch), (registers, spills, static) in measured.items()]
+    return [Kernel(kernel, arch, registers, spills, static + sizes[kernel][0], sizes[kernel][1], stack)
+            for (kernel, arch), (registers, spills, static, stack) in measured.items()]
 
 
 def all_kernels(build, nvcc, jobs):

@@ -11,7 +11,9 @@ ptxas info    : Function properties for k
 ptxas info    : Used 64 registers, used 1 barriers, 48 bytes smem, 400 bytes cmem[0]
 ptxas info    : Compiling entry function 'k' for 'sm_80'
 ptxas info    : Function properties for k
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+    32 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Function properties for a_function
+    16 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
 ptxas info    : Used 60 registers, used 1 barriers, 400 bytes cmem[0]
 """
 KERNEL = Kernel("k", "90a", 64, 0, 1024, 128)
@@ -22,7 +24,7 @@ def breaches(kernel, row=KERNEL, same_release=True):
 
 
 def test_ptxas_reports_are_read():
-    assert parse_ptxas(REPORT) == {("k", "90a"): (64, 20, 48), ("k", "80"): (60, 0, 0)}
+    assert parse_ptxas(REPORT) == {("k", "90a"): (64, 20, 48, 0), ("k", "80"): (60, 8, 0, 32)}
     with pytest.raises(ToolError, match="did not report registers"):
         parse_ptxas("ptxas info    : Compiling entry function 'k' for 'sm_80'\n")
 
@@ -46,6 +48,7 @@ def test_equal_and_fewer_registers_are_kept():
 @pytest.mark.parametrize("kernel, sentence", [
     (Kernel("k", "90a", 65, 0, 1024, 128), "k on sm_90a uses 65 registers, its row allows 64."),
     (Kernel("k", "90a", 64, 4, 1024, 128), "k on sm_90a spills 4 bytes of registers."),
+    (Kernel("k", "90a", 64, 0, 1024, 128, 32), "k on sm_90a has a stack frame of 32 bytes."),
     (Kernel("k", "90a", 64, 0, 1020, 128), "k on sm_90a has shared_bytes 1020, its row says 1024."),
     (Kernel("k", "90a", 64, 0, 1024, 256), "k on sm_90a has threads 256, its row says 128."),
 ])
