@@ -10,6 +10,7 @@ public:
   GeneratorParam<Halide::Type> element{"type", Halide::Float(32)};
   GeneratorParam<int> tile_oc{"tile_oc", 64, 1, 1024}, tile_ow{"tile_ow", 64, 1, 1024}; // ow stands for n
   GeneratorParam<int> thread_oc{"thread_oc", 4, 1, 256}, thread_ow{"thread_ow", 8, 1, 256};
+  GeneratorParam<int> products{"products", 4, 3, 4}; // real ones of a complex product
   GeneratorParam<int> ic{"ic", 8, 1, 256}, unroll_ic{"unroll_ic", 1, 1, 64};
   GeneratorParam<int> stages{"stages", 3, 1, 8}, warps{"warps", 4, 1, 32}, min_blocks{"min_blocks", 1, 1, 32};
 
@@ -19,8 +20,10 @@ public:
 
   void generate() {
     _halide_user_assert(element == Halide::Float(32)) << "type is " << element.value() << ", expected float32";
+    _halide_user_assert(get_target().has_gpu_feature()) << "spectral_product has a schedule for GPUs only";
     promise_whole_tiles();
-    hconv::SpectralProduct p = hconv::spectral_product(x, w, whole(x.dim(2).extent(), ic));
+    hconv::SpectralProduct p = hconv::spectral_product(
+        x, w, whole(x.dim(2).extent(), ic), products == 3 ? hconv::ComplexProduct::three : hconv::ComplexProduct::four);
     y(p.n, p.c, p.oc, p.f) = p.y(p.n, p.c, p.oc, p.f);
     hconv::schedule_product_cuda(p, y, {tile_oc, tile_ow, thread_oc, thread_ow, ic, warps});
   }

@@ -79,8 +79,7 @@ void schedule_product_cuda(SpectralProduct &p, Func y, const ProductTiles &tiles
   }
 
   Var n_block("n_block"), oc_block("oc_block"), n("n_in"), oc("oc_in");
-  y.split(p.n, n_block, n, tiles.tile_n, TailStrategy::RoundUp)
-      .split(p.oc, oc_block, oc, tiles.tile_oc, TailStrategy::RoundUp);
+  y.split(p.n, n_block, n, tiles.tile_n).split(p.oc, oc_block, oc, tiles.tile_oc);
   grid.split(y, n, oc, tiles);
   y.reorder(grid.vec, grid.en, p.c, grid.eo, grid.t, n_block, oc_block, p.f)
       .vectorize(grid.vec)
@@ -89,18 +88,18 @@ void schedule_product_cuda(SpectralProduct &p, Func y, const ProductTiles &tiles
 
   p.acc.bound_extent(p.n, tiles.tile_n)
       .bound_extent(p.oc, tiles.tile_oc)
-      .bound_extent(p.c, 2)
+      .bound_extent(p.s, p.sums)
       .bound_extent(p.f, 1)
       .compute_at(y, n_block)
       .store_in(MemoryType::Register);
   grid.split(p.acc, p.n, p.oc, tiles);
-  p.acc.reorder(grid.vec, grid.en, p.c, grid.eo, grid.t).gpu_threads(grid.t);
+  p.acc.reorder(grid.vec, grid.en, p.s, grid.eo, grid.t).gpu_threads(grid.t);
 
   RVar part = p.r.x, ic("ic"), ic_chunk("ic_chunk");
   Stage sum = p.acc.update();
   sum.split(p.r.y, ic_chunk, ic, tiles.ic);
   grid.split(sum, p.n, p.oc, tiles);
-  sum.reorder(grid.vec, grid.eo, p.c, part, grid.en, ic, grid.t, ic_chunk).unroll(p.c).unroll(part).gpu_threads(grid.t);
+  sum.reorder(grid.vec, grid.eo, p.s, part, grid.en, ic, grid.t, ic_chunk).unroll(p.s).unroll(part).gpu_threads(grid.t);
 
   // Weights of a channel are read once, x a vector at a time.
   x.bound_extent(p.n, grid.vector_n).bound_extent(p.c, 2).compute_at(p.acc, grid.en).store_in(MemoryType::Register);
