@@ -39,12 +39,14 @@ Product product(const Spectra &x, const Spectra &w) {
               const size_t at = y.at(n, x_part ^ w_part, oc, f);
               p.values[at] += x_part && w_part ? -term : term;
               p.sizes[at] += std::fabs(term);
+              p.sizes[y.at(n, 1 - (x_part ^ w_part), oc, f)] += std::fabs(term);
             }
   return p;
 }
 
-double sum_error(int count) {
-  const double nu = count * 0x1p-24;
+double product_error(int channels) {
+  // A term is rounded once a step, and a few times when it is made and when sums are added.
+  const double nu = (2 * channels + 8) * 0x1p-24;
   return nu / (1 - nu);
 }
 

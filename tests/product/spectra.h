@@ -29,15 +29,16 @@ struct Spectra {
   static Spectra reals(int inner, int channels, int frequencies, uint32_t seed);
 };
 
-/** Y[n,.,oc,f] in float64, and what bounds its error: the same sum over the products' absolute values. */
+/** Y[n,.,oc,f] in float64, and what bounds its error: the sum of (|xr| + |xi|) (|wr| + |wi|), for both parts. */
 struct Product {
   std::vector<double> values, sizes; // indexed as Spectra(n, oc, f)
 };
 Product product(const Spectra &x, const Spectra &w);
 
-/** Largest error of a sum of `count` products, added one by one in float32 in any order, in units of the sum over their
- * absolute values: each is rounded at most `count` times. */
-double sum_error(int count);
+/** Largest error of a complex product over `channels` in float32, in units of what bounds it, whether it is made of
+ * four real products or of three (an imaginary part (x_r + x_i) (w_r + w_i) - x_r w_r - x_i w_i has sums that are twice
+ * as large but half as long), in whatever order. */
+double product_error(int channels);
 
 /** Number of elements of y that are off by more than `bound` times their size, the first of them in words. */
 struct Mismatch {
