@@ -344,7 +344,10 @@ private:
     for (const auto &[name, array] : shared)
       bytes += array.size * array.type.bytes() * (nest.staged.count(name) ? request.stages : 1);
     constexpr int64_t kMultiprocessor = 228 * 1024;
-    return bytes * sums.min_blocks <= kMultiprocessor ? totals : Totals{};
+    const bool fits = bytes * sums.min_blocks <= kMultiprocessor;
+    check(fits || !sums.only_long, "totals of its sums leave no room for " + std::to_string(sums.min_blocks) +
+                                       " blocks of " + std::to_string(bytes) + " bytes");
+    return fits ? totals : Totals{};
   }
 
   /** Arrays with a store of the form a[i] = ... a[i] ... */
@@ -380,12 +383,16 @@ private:
     return For::make("sum", 0, totals.count, ForType::Serial, Partition::Never, DeviceAPI::None, body);
   }
 
+  /** Whether there is more than one block of steps. */
+  Expr any_totals() const { return Variable::make(Int(32), "steps") > sums.steps; }
+
   /** After a block of steps: total += sum; sum = 0. */
   Stmt flush(const Totals &totals) const {
     const Expr i = Variable::make(Int(32), "sum"), step = Variable::make(Int(32), "step");
     Expr total = float_element(kTotals, total_index(i)), sum = float_element(totals.sums, i);
     Stmt move = Block::make(store(kTotals, total + sum, total_index(i)), store(totals.sums, 0.f, i));
-    return IfThenElse::make((step + 1) % sums.steps == 0, for_each_sum(totals, move));
+    Expr full = (step + 1) % sums.steps == 0;
+    return IfThenElse::make(sums.only_long ? full && any_totals() : full, for_each_sum(totals, move));
   }
 
   Stmt with_totals(const Stmt &steps, const Totals &totals) const {
@@ -393,6 +400,10 @@ private:
     Expr total = float_element(kTotals, total_index(i)), sum = float_element(totals.sums, i);
     Stmt start = for_each_sum(totals, store(kTotals, 0.f, total_index(i)));
     Stmt end = for_each_sum(totals, store(totals.sums, total + sum, i));
+    if (sums.only_long) {
+      start = IfThenElse::make(any_totals(), start);
+      end = IfThenElse::make(any_totals(), end);
+    }
     return Allocate::make(kTotals, Float(32), MemoryType::GPUShared, {totals.count * sums.threads}, const_true(),
                           Block::make({start, steps, end}));
   }

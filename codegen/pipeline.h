@@ -16,6 +16,8 @@ struct BlockedSums {
   int steps = 0;      // of the pipeline in one block; 0 keeps one chain
   int threads = 0;    // of the kernel, all along x
   int min_blocks = 1; // that must fit on one multiprocessor
+  /** Sums of at most `steps` steps do without totals, and it is a compile error where the totals do not fit. */
+  bool only_long = false;
 };
 
 /** Expects a kernel's body after vector_access, with a serial loop of the requested name whose body is: producers of

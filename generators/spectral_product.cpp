@@ -12,6 +12,7 @@ public:
   GeneratorParam<int> thread_oc{"thread_oc", 4, 1, 256}, thread_ow{"thread_ow", 8, 1, 256};
   GeneratorParam<int> products{"products", 4, 3, 4}; // real ones of a complex product
   GeneratorParam<int> ic{"ic", 8, 1, 256}, unroll_ic{"unroll_ic", 1, 1, 64};
+  GeneratorParam<int> sum_ic{"sum_ic", 0, 0, 65536}; // channels in one chain of additions; 0: all
   GeneratorParam<int> stages{"stages", 3, 1, 8}, warps{"warps", 4, 1, 32}, min_blocks{"min_blocks", 1, 1, 32};
 
   Input<Buffer<float, 4>> x{"x"};  // x(n, c, ic, f)
@@ -31,6 +32,8 @@ public:
   void request(hconv::CudaBackendOptions &options) override {
     options.min_blocks = min_blocks;
     options.pipeline = {"ic_chunk", stages};
+    options.sum_steps = int(sum_ic) / int(ic);
+    options.sum_only_long = true;
     if (unroll_ic > 1)
       options.unroll["ic"] = unroll_ic;
   }
