@@ -83,6 +83,7 @@ void schedule_product_cuda(SpectralProduct &p, Func y, const ProductTiles &tiles
   grid.split(y, n, oc, tiles);
   y.reorder(grid.vec, grid.en, p.c, grid.eo, grid.t, n_block, oc_block, p.f)
       .vectorize(grid.vec)
+      .unroll(p.c)
       .gpu_threads(grid.t)
       .gpu_blocks(n_block, oc_block, p.f);
 
