@@ -39,8 +39,16 @@ Totals::Totals(const PipelineRequest &request, const BlockedSums &sums, const Pi
   int64_t bytes = kReserved + padded(int64_t(found) * sums.threads * 4);
   for (const auto &[name, a] : arrays.shared)
     bytes += padded(a.size * a.type.bytes() * (nest.staged.count(name) ? request.stages : 1));
-  if (bytes * sums.min_blocks <= kMultiprocessor)
+  const bool fits = bytes * sums.min_blocks <= kMultiprocessor;
+  expect_pipeline(fits || !sums.only_long, request,
+                  "totals of its sums leave no room for " + std::to_string(sums.min_blocks) + " blocks of " +
+                      std::to_string(bytes) + " bytes");
+  if (fits)
     count = found;
+}
+
+Expr Totals::any() const {
+  return Variable::make(Int(32), "steps") > sums.steps;
 }
 
 /** Element i of this thread's totals: neighbouring threads lie side by side. */
@@ -59,7 +67,8 @@ Stmt Totals::after(const Stmt &compute) const {
   const Expr i = sum_index(), step = Variable::make(Int(32), "step");
   Expr total = load(Float(32), kTotals, index_of(i)), sum = load(Float(32), array, i);
   Stmt move = Block::make(store(kTotals, total + sum, index_of(i)), store(array, 0.f, i));
-  return Block::make(compute, IfThenElse::make((step + 1) % sums.steps == 0, for_each(move)));
+  Expr full = (step + 1) % sums.steps == 0;
+  return Block::make(compute, IfThenElse::make(sums.only_long ? full && any() : full, for_each(move)));
 }
 
 Stmt Totals::around(const Stmt &steps) const {
@@ -69,6 +78,10 @@ Stmt Totals::around(const Stmt &steps) const {
   Expr total = load(Float(32), kTotals, index_of(i)), sum = load(Float(32), array, i);
   Stmt start = for_each(store(kTotals, 0.f, index_of(i)));
   Stmt end = for_each(store(array, total + sum, i));
+  if (sums.only_long) {
+    start = IfThenElse::make(any(), start);
+    end = IfThenElse::make(any(), end);
+  }
   return Allocate::make(kTotals, Float(32), MemoryType::GPUShared, {count * sums.threads}, const_true(),
                         Block::make({start, steps, end}));
 }

@@ -30,7 +30,8 @@ void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
   _halide_user_assert(options.sum_steps <= 0 || kernel.threads() == kernel.block[0])
       << kernel.name << " asks for sums in blocks with " << kernel.block[1] << " x " << kernel.block[2]
       << " threads along y and z, expected all along x";
-  kernel.body = pipeline(kernel.body, options.pipeline, {options.sum_steps, kernel.threads(), kernel.min_blocks});
+  kernel.body = pipeline(kernel.body, options.pipeline,
+                         {options.sum_steps, kernel.threads(), kernel.min_blocks, options.sum_only_long});
   layout_shared_memory(kernel);
 }
 

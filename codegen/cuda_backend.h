@@ -18,6 +18,7 @@ struct CudaBackendOptions {
   PipelineRequest pipeline;
   TensorCoreRequest tensor_core;
   int sum_steps = 0;                 // of the pipeline between two flushes of long sums; 0: never
+  bool sum_only_long = false;        // BlockedSums::only_long
   std::map<std::string, int> unroll; // factors by the schedule's loop names; register arrays' loops unroll fully anyway
 };
 

@@ -27,7 +27,8 @@ VARIANTS = cuda_images.cuda_variants(BUILD)
 CTYPES = {"f32": "float", "bf16": "hconv::bfloat16", "f16": "hconv::half", "b32": "uint32_t", "b16": "uint16_t"}
 ELEMENT_BYTES = {"f32": 4, "bf16": 2, "f16": 2, "b32": 4, "b16": 2}
 # Who computes thread_oc x thread_oh x thread_ow outputs: a thread, or a warp.
-THREADS_SHARING_A_TILE = {"direct": 1, "mma": 32}
+THREADS_SHARING_A_TILE = {"direct": 1, "mma": 32, "spectral_product": 1}
+WITH_SUMS = tuple(THREADS_SHARING_A_TILE)
 SASS_ARCH = "sm_90a"
 
 
@@ -48,15 +49,17 @@ def variables(row):
     if row["algorithm"] == "direct":
         # A thread's outputs lie side by side in shared memory: up to four of them are one load.
         values.update(LDS_BITS=32 * max(math.gcd(row["thread_oc"], 4), math.gcd(row["thread_ow"], 4)))
-    if row["algorithm"] in ("direct", "mma"):
+    if row["algorithm"] in WITH_SUMS:
         values.update(THREADS=32 * row["warps"], ACCUMULATORS=accumulators(row),
                       STAGES_IN_FLIGHT=max(row["stages"] - 2, 0))
     return values
 
 
 def accumulators(row):
-    """Sums that one thread of a convolution holds."""
-    tile = row["thread_oc"] * row["thread_oh"] * row["thread_ow"]
+    """Sums that one thread of a convolution or product holds."""
+    tile = row["thread_oc"] * max(row["thread_oh"], 1) * row["thread_ow"]
+    if row["algorithm"] == "spectral_product":
+        tile *= {4: 2, 3: 3}[row["products"] or 4]  # real and imaginary part, or three products
     return tile // THREADS_SHARING_A_TILE[row["algorithm"]]
 
 
@@ -114,6 +117,11 @@ def test_sass(row, nvcc, cuobjdump):
     if row["algorithm"] == "direct":
         # Each sum of a thread once a tap that is staged: the loops around them are unrolled, and products are fused.
         expect_at_least(accumulators(row) * row["kw_tile"], "FFMA", text)
+    elif row["algorithm"] == "spectral_product":
+        # Exactly one a real product: the real and the imaginary part are not multiplied first and added later.
+        products = row["thread_oc"] * row["thread_ow"] * (row["products"] or 4)
+        assert text.count("FFMA") % products == 0 and text.count("FMUL") == 0, text.count("FFMA")
+        expect_at_least(products, "FFMA", text)
     elif row["algorithm"] == "mma":
         expect_at_least(accumulators(row) // 4, "HMMA", text)  # one has four sums of each lane
     if row["algorithm"] == "mma":
