@@ -70,12 +70,21 @@ private:
   std::string text = "#include \"hconv_prelude.cuh\"\n";
   std::vector<CudaKernel> printed;
 
+  HostLets lets; // around the current statement
+
   using IRMutator::visit;
+
+  Stmt visit(const LetStmt *op) override {
+    lets.emplace_back(op->name, op->value);
+    Stmt body = mutate(op->body);
+    lets.pop_back();
+    return LetStmt::make(op->name, op->value, body);
+  }
 
   Stmt visit(const For *op) override {
     if (!is_gpu(op->for_type))
       return IRMutator::visit(op);
-    CudaKernel kernel = extract_kernel(op, options.variant + "_kernel" + std::to_string(kernels++));
+    CudaKernel kernel = extract_kernel(op, options.variant + "_kernel" + std::to_string(kernels++), lets);
     kernel.min_blocks = options.min_blocks;
     kernel.unroll = options.unroll;
     run_passes(kernel, options);

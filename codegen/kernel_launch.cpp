@@ -10,9 +10,11 @@ const char *const kBlockIndex[3] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
 
 namespace {
 
-/** Which hardware index a GPU loop's name stands for: 0 to 2, by its suffix _x, _y or _z. */
+/** Which hardware index a GPU loop's name stands for: 0 to 2, by its suffix _x, _y or _z. Halide numbers a name that it
+ * meets again: "block_id_y$1". */
 int axis_of(const std::string &name) {
-  const char axis = name.back();
+  const size_t number = name.find('$', name.rfind('.') + 1);
+  const char axis = name.substr(0, number).back();
   _halide_user_assert(axis >= 'x' && axis <= 'z') << "GPU loop " << name << " is bound to none of the axes x, y and z";
   return axis - 'x';
 }
@@ -81,6 +83,7 @@ bool uses_index(const Expr &e) {
 // What any architecture so far gives to one block: sm_90 and sm_100, 227 KiB.
 constexpr int64_t kMostSharedBytes = 227 * 1024;
 constexpr int kMostThreads = 1024;
+constexpr size_t kMostArguments = 64; // what make_launch has bits for
 
 class LayoutShared : public IRMutator {
 public:
@@ -141,16 +144,49 @@ Expr address_of_scalar(const KernelArgument &argument) {
                     Call::Intrinsic);
 }
 
+/** True where an expression's only calls are operations, such as shifts, which kernels can compute, too. */
+bool is_arithmetic(const Expr &e) {
+  class Find : public IRVisitor {
+    using IRVisitor::visit;
+    void visit(const Call *op) override {
+      found |= !op->is_pure() || op->call_type != Call::PureIntrinsic;
+      IRVisitor::visit(op);
+    }
+
+  public:
+    bool found = false;
+  } find;
+  e.accept(&find);
+  return !find.found && e.type().is_scalar() && !e.type().is_handle();
+}
+
+std::vector<DeviceArgument> arguments_of(const Stmt &nest) {
+  const For *loop = nest.as<For>();
+  HostClosure closure;
+  closure.include(loop->body, loop->name);
+  return closure.arguments();
+}
+
+/** Halide computes what does not change inside a nest outside of it: with many constants, too much for arguments. */
+Stmt with_fewer_arguments(Stmt nest, const HostLets &lets) {
+  if (arguments_of(nest).size() <= kMostArguments)
+    return nest;
+  for (auto let = lets.rbegin(); let != lets.rend(); ++let) {
+    if (is_arithmetic(let->second))
+      nest = substitute(let->first, let->second, nest);
+  }
+  return nest;
+}
+
 } // namespace
 
-CudaKernel extract_kernel(const For *nest, const std::string &name) {
+CudaKernel extract_kernel(const For *loop, const std::string &name, const HostLets &lets) {
   CudaKernel kernel;
   kernel.name = name;
-  HostClosure closure;
-  closure.include(nest->body, nest->name);
-  for (const DeviceArgument &a : closure.arguments())
+  const Stmt nest = with_fewer_arguments(loop, lets);
+  for (const DeviceArgument &a : arguments_of(nest))
     kernel.arguments.push_back({a.name, a.type, a.is_buffer, a.is_buffer && a.write});
-  kernel.body = RemoveGpuLoops(kernel).mutate(Stmt(nest));
+  kernel.body = RemoveGpuLoops(kernel).mutate(nest);
   _halide_user_assert(kernel.threads() <= kMostThreads)
       << name << " has " << kernel.threads() << " threads a block, expected at most " << kMostThreads;
   for (const Expr &blocks : kernel.grid) {
@@ -183,8 +219,8 @@ Stmt make_launch(const CudaKernel &kernel, const Expr &fatbin, const Target &tar
       values.push_back(address_of_scalar(a));
     }
   }
-  _halide_user_assert(values.size() <= 64)
-      << kernel.name << " takes " << values.size() << " arguments, expected at most 64";
+  _halide_user_assert(values.size() <= kMostArguments)
+      << kernel.name << " takes " << values.size() << " arguments, expected at most " << kMostArguments;
   Expr user_context = target.has_feature(Target::UserContext)
                           ? Variable::make(type_of<const void *>(), "__user_context")
                           : reinterpret(Handle(), cast<uint64_t>(0));

@@ -5,11 +5,14 @@
 
 namespace hconv {
 
+/** Names and values of the lets around a statement, outermost first. */
+using HostLets = std::vector<std::pair<std::string, Halide::Expr>>;
+
 /** Turns a For nest of gpu_block and gpu_thread loops (after Halide's fuse_gpu_thread_loops: every loop starts at 0,
  * all thread loops are one nest) into a kernel. Blocks may have any extent that the host can compute; the threads'
  * extents must be constants, at most 1024 threads in all. The body refers to kThreadIndex and kBlockIndex instead of
- * the loops' variables. */
-CudaKernel extract_kernel(const Halide::Internal::For *nest, const std::string &name);
+ * the loops' variables. A kernel with more than 64 arguments computes those of `lets` itself that it can. */
+CudaKernel extract_kernel(const Halide::Internal::For *nest, const std::string &name, const HostLets &lets = {});
 
 /** Gives each GPUShared allocation its place in one dynamic shared memory block (128-byte aligned) and sets
  * kernel.shared_bytes. The offset in bytes becomes the allocation's new_expr, an IntImm. More than 227 KiB is a compile
