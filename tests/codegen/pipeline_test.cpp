@@ -191,17 +191,16 @@ TEST(Pipeline, TotalsLeaveRoomForTheBlocks) {
   EXPECT_EQ(text_of([] { return summed({5, 32, 2}, 902); }), text_of([] { return summed({}, 902); }));
 }
 
-<<<<<<< HEAD
 // Arrays start at multiples of 128 bytes, so that two of 16 bytes take as much as two of 128.
 TEST(Pipeline, TotalsLeaveRoomForThePaddingOfArrays) {
   EXPECT_TRUE(has_totals({5, 32, 1}, 1811, 2));
   EXPECT_FALSE(has_totals({5, 32, 1}, 1812, 2));
-=======
+}
+
 TEST(Pipeline, RefusesLongSumsWithoutRoomForTheirTotals) {
   EXPECT_TRUE(has_totals({5, 32, 2, true}, 901));
   const std::string error = refusal_of([] { return summed({5, 32, 2, true}, 902); });
   EXPECT_NE(error.find("totals of its sums leave no room for 2 blocks of 116864 bytes"), std::string::npos) << error;
->>>>>>> product
 }
 
 // What is only stored is no sum.
