@@ -209,8 +209,8 @@ def parse_line(line):
     if "warps" in algorithm.required[target]:
         _check_threads(params, algorithm.tile_owner)
     for key in _FFT_KEYS:
-        if params.get(key, 4) not in (4, 8, 16, 32, 64, 128):
-            raise ManifestError(f"{key} is {params[key]}, expected a power of two from 4 to 128.")
+        if params.get(key, 8) not in (8, 16, 32, 64):
+            raise ManifestError(f"{key} is {params[key]}, expected a power of two from 8 to 64.")
     return [Variant(algorithm_name, type, target, params) for type in types]
 
 

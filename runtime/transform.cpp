@@ -1,6 +1,8 @@
 #include "transform.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "layout.h"
 #include "validation.h"
@@ -19,6 +21,11 @@ int64_t round_up(int64_t extent, int64_t tile) {
 
 } // namespace
 
+int64_t spectrum_group(const Variant &transform) {
+  const int32_t longest = std::max(transform.fft_h, transform.fft_w);
+  return longest <= 16 ? 32 : longest <= 32 ? 16 : 8;
+}
+
 TransformLayout transform_layout(const hconv_problem &p, const Variant &transform, const Variant &product) {
   const Geometry g = geometry_of(p);
   TransformLayout l{};
@@ -30,8 +37,9 @@ TransformLayout transform_layout(const hconv_problem &p, const Variant &transfor
   l.tiles_h = tiles_of(g.output_height, l.step_h);
   l.tiles_w = tiles_of(g.output_width, l.step_w);
   l.ic = round_up(p.in_channels, std::max(product.ic, 1));
-  l.oc = round_up(p.out_channels, std::max(product.tile_oc, 1));
-  l.granule = std::max(product.tile_ow, 1);
+  const auto whole_groups = [&](int32_t tile) { return std::lcm<int64_t>(std::max(tile, 1), spectrum_group(transform)); };
+  l.oc = round_up(p.out_channels, whole_groups(product.tile_oc));
+  l.granule = whole_groups(product.tile_ow);
   return l;
 }
 
@@ -57,6 +65,15 @@ int64_t chunk_tiles(const TransformLayout &l, int64_t tiles, int64_t workspace) 
 
 int64_t launch_tiles(const hconv_problem &p, const TransformLayout &l) {
   return std::min(p.batch, launch_batch(geometry_of(p), {})) * l.image_tiles();
+}
+
+TransformError transform_error(const hconv_problem &p, const Variant &v, double tile_norm, double filter_norm) {
+  const double n = 1.0 * v.fft_h * v.fft_w, channels = static_cast<double>(p.in_channels), u = std::ldexp(1.0, -24);
+  const double levels = std::log2(n) + 2, spectrum = std::expm1(levels * std::log1p(5 * u));
+  const double product = 2 * std::sqrt(2.0) * channels * u;
+  const double all = (1 + spectrum) * (1 + spectrum) * (1 + product) * (1 + 2 * spectrum) * (1 + u) - 1;
+  const double norms = 5 * std::sqrt(n * channels) * (tile_norm + filter_norm);
+  return {all, std::ldexp(n * (norms + 2 * channels + 8), -149), spectrum};
 }
 
 int64_t full_chunk(const hconv_problem &p, const TransformLayout &l) {

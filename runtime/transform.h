@@ -1,7 +1,7 @@
 // Overlap-save in the transform domain: tiles, spectra and workspace of a transform variant with its product kernel.
 //
 // x is cut into tiles of fft_h x fft_w pixels that overlap by KH - 1 and KW - 1, so that each gives step_h x step_w
-// outputs of its own. docs/transform.md has the method and the layouts.
+// outputs of its own. docs/transform.md has the method, the layouts and where the error bound comes from.
 #pragma once
 
 #include "hconv/hconv.h"
@@ -16,7 +16,7 @@ struct TransformLayout {
   int64_t step_h, step_w;   ///< outputs of one tile
   int64_t tiles_h, tiles_w; ///< of one image
   int64_t ic, oc;           ///< channels of the spectra: whole steps and tiles of the product
-  int64_t granule;          ///< a chunk has a multiple of this many tiles: the product's tile
+  int64_t granule;          ///< a chunk has a multiple of this many tiles: whole tiles of the product and groups
 
   int64_t image_tiles() const { return tiles_h * tiles_w; }
   /// Floats of the input's, the weights' and the output's spectra, of `tiles` tiles.
@@ -24,6 +24,10 @@ struct TransformLayout {
   int64_t output_floats(int64_t tiles) const { return 2 * tiles * oc * frequencies; }
   int64_t weight_floats() const { return 2 * oc * ic * frequencies; }
 };
+/// Tiles, or output channels of the weights, that a block of the transforms computes side by side; spectra have whole
+/// groups (spectrum_group() in schedules/spectrum_cuda).
+int64_t spectrum_group(const Variant &transform);
+
 TransformLayout transform_layout(const hconv_problem &problem, const Variant &transform, const Variant &product);
 
 /// The input's spectra lie at the workspace's start, the output's at this many bytes behind it.
@@ -42,5 +46,15 @@ constexpr int64_t workspace_limit_on_cuda = int64_t{1} << 30, workspace_limit_on
 /// Tiles of one launch's images, and the chunk that the full workspace has room for.
 int64_t launch_tiles(const hconv_problem &problem, const TransformLayout &layout);
 int64_t full_chunk(const hconv_problem &problem, const TransformLayout &layout);
+
+/// Of one output before the store rounds it: |result - exact| <= relative * (|t| |w| + |bias|) + absolute, with the
+/// 2-norms of the tile t of x that it is computed from, all channels and the zeros around x, and of its filter w.
+struct TransformError {
+  double relative;
+  double absolute;          ///< of numbers that underflow
+  double spectrum_relative; ///< of a spectrum, by 2-norms
+};
+TransformError transform_error(const hconv_problem &problem, const Variant &transform, double tile_norm = 0,
+                               double filter_norm = 0);
 
 } // namespace hconv::runtime

@@ -198,6 +198,45 @@ TEST_F(CudaTransform, OtherTilesAndTypes) {
   EXPECT_EQ(rounded(r.c), r.c.expected(true));
 }
 
+TEST_F(CudaTransform, ChecksPassRightResults) {
+  EnvironmentGuard check("HCONV_CHECK", "1");
+  Case c(padded());
+  for (int64_t i = 0; i < c.x.count(); ++i)
+    c.x.floats()[i] = std::sin(static_cast<float>(i)) * (i % 7 ? 1 : 1e6f);
+  for (int64_t i = 0; i < c.w.count(); ++i)
+    c.w.floats()[i] = std::cos(static_cast<float>(i));
+  ASSERT_EQ(convolve(c), HCONV_OK) << hconv_last_error();
+  c.x.floats()[1000] = NAN; // spoils its tiles, and nothing else
+  c.bias.floats()[2] = INFINITY;
+  EXPECT_EQ(convolve(c), HCONV_OK) << hconv_last_error();
+  c.x.floats()[3000] = 1e38f; // its spectrum overflows
+  EXPECT_EQ(convolve(c), HCONV_OK) << hconv_last_error();
+}
+
+TEST_F(CudaTransform, ChecksPassBfloat16) {
+  EnvironmentGuard check("HCONV_CHECK", "1"), half("HCONV_VARIANT", "conv2d_transform_bf16_fft32x32_cuda");
+  hconv_problem p = padded();
+  p.dtype = bfloat16;
+  Case c(p);
+  for (Tensor *t : {&c.x, &c.w, &c.bias})
+    for (int64_t i = 0; i < t->count(); ++i)
+      static_cast<uint16_t *>(t->dl.data)[i] = static_cast<uint16_t>(0x3e00 + i % 511 + (i % 3 ? 0x8000 : 0));
+  EXPECT_EQ(convolve(c), HCONV_OK) << hconv_last_error();
+}
+
+TEST_F(CudaTransform, ChecksNoticeWhatIsWrong) {
+  EnvironmentGuard check("HCONV_CHECK", "1");
+  Ready r(padded());
+  fake_cuda_idle(true);
+  EXPECT_EQ(hconv_pack(r.plan, &r.c.w.dl, r.workspace.data(), r.workspace.size, nullptr), HCONV_INTERNAL_ERROR);
+  EXPECT_THAT(hconv_last_error(), HasSubstr("conv2d_transform_f32_fft32x32_cuda transformed weights wrongly: at [oc 0, "
+                                            "ic 0, f 0] it has "));
+  EXPECT_EQ(r.run(), HCONV_INTERNAL_ERROR);
+  EXPECT_THAT(hconv_last_error(), HasSubstr("conv2d_transform_f32_fft32x32_cuda computed y[0,0,0,0] = -12345; "));
+  fake_cuda_idle(false);
+  ASSERT_EQ(r.run(), HCONV_OK) << hconv_last_error();
+}
+
 TEST_F(CudaTransform, AFailedLaunchStopsTheRun) {
   Ready r(padded());
   fake_cuda_reset_calls();
