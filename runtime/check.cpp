@@ -74,7 +74,8 @@ struct Reference {
         for (int64_t kw = 0; kw < p.kernel_width; ++kw) {
           const int64_t ih = oh + kh - p.padding.top, iw = ow + kw - p.padding.left;
           const bool inside = 0 <= ih && ih < p.height && 0 <= iw && iw < p.width;
-          const double pixel = inside ? element_value(p, x, ((b * p.in_channels + ic) * p.height + ih) * p.width + iw) : 0.0;
+          const double pixel =
+              inside ? element_value(p, x, ((b * p.in_channels + ic) * p.height + ih) * p.width + iw) : 0.0;
           add(pixel * weight(oc, ic, kh, kw)); // a zero outside times an infinite weight is NaN, as IEEE has it
         }
     const double added = bias.empty() ? 0 : element_value(p, bias, oc);

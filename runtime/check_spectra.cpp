@@ -123,7 +123,8 @@ hconv_status compare_spectra(const hconv_plan &plan, const std::vector<char> &w,
       if (!std::isfinite(sum))
         continue; // the spectrum holds NaN, at frequencies that depend on the order of the sums
       const std::vector<Complex> expected = spectrum_of(l, p, taps.data());
-      // Each frequency errs by at most that much of the sum of the taps' magnitudes: two real lines travel as one, twice.
+      // Each frequency errs by at most that much of the sum of the taps' magnitudes: two real lines travel as one,
+      // twice.
       const double tolerance = 4 * error * sum / static_cast<double>(l.fft_h * l.fft_w) + (sum ? 0x1p-146 : 0);
       for (int64_t f = 0; f < l.frequencies; ++f)
         if (!(std::abs(found.at(oc, ic, f) - expected[f]) <= tolerance))

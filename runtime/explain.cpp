@@ -74,6 +74,13 @@ std::string plain_of(const Variant &v, const Cost &cost) {
   return t;
 }
 
+/// Of a float32 result, relative to the sum of absolute products, of transform to the product of norms.
+double error_bound(const Explanation &e) {
+  const Variant &v = *e.choice.variant;
+  return v.algorithm == Algorithm::transform ? transform_error(e.problem, v).relative
+                                             : sum_error(v.algorithm, e.geometry.products).relative;
+}
+
 /// How a transform variant cuts the problem up.
 struct Tiles {
   TransformLayout layout;
@@ -151,7 +158,9 @@ std::string json_of(const Explanation &e) {
     j["cost"] = json_of(v, e.choice.cost);
     j["runner_up"] = e.choice.runner_up ? json_of(*e.choice.runner_up, e.choice.runner_up_cost) : Json();
   }
-  j["error_bound"] = {{"relative_to_sum_of_absolute_products", sum_error(v.algorithm, e.geometry.products).relative},
+  const bool transform = v.algorithm == Algorithm::transform;
+  j["error_bound"] = {{"relative_to_sum_of_absolute_products", transform ? Json() : Json(error_bound(e))},
+                      {"relative_to_norms_of_tile_and_filter", transform ? Json(error_bound(e)) : Json()},
                       {"rounding_relative_to_result", p.dtype.bits == 32 ? 0.0 : unit_roundoff(p.dtype)}};
   j["declined"] = Json::array();
   for (const Declined &d : e.choice.declined)
@@ -185,8 +194,8 @@ std::string plain_of(const Explanation &e) {
     if (const Variant *next = e.choice.runner_up)
       t += text("runner-up    %s: %s\n", next->name, plain_of(*next, e.choice.runner_up_cost).c_str());
   }
-  t += text("error bound  |y - exact| <= %.3g * (sum of |x*w| + |bias|)",
-            sum_error(v.algorithm, e.geometry.products).relative);
+  t += text("error bound  |y - exact| <= %.3g * (%s + |bias|)", error_bound(e),
+            v.algorithm == Algorithm::transform ? "|tile of x| * |filter|, 2-norms," : "sum of |x*w|");
   if (p.dtype.bits != 32)
     t += text(" + %.3g * |y|, the rounding to %s", unit_roundoff(p.dtype), text_of(p.dtype).c_str());
   t += "\ndeclined\n";

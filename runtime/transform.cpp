@@ -37,7 +37,9 @@ TransformLayout transform_layout(const hconv_problem &p, const Variant &transfor
   l.tiles_h = tiles_of(g.output_height, l.step_h);
   l.tiles_w = tiles_of(g.output_width, l.step_w);
   l.ic = round_up(p.in_channels, std::max(product.ic, 1));
-  const auto whole_groups = [&](int32_t tile) { return std::lcm<int64_t>(std::max(tile, 1), spectrum_group(transform)); };
+  const auto whole_groups = [&](int32_t tile) {
+    return std::lcm<int64_t>(std::max(tile, 1), spectrum_group(transform));
+  };
   l.oc = round_up(p.out_channels, whole_groups(product.tile_oc));
   l.granule = whole_groups(product.tile_ow);
   return l;
