@@ -54,9 +54,11 @@ hconv_status create(const hconv_problem *problem, hconv_plan **result) {
   plan->pack = choice.pack;
   plan->pack_input = choice.pack_input;
   plan->product = choice.product;
-  if (plan->product)
+  plan->name = choice.variant->name;
+  if (plan->product) {
+    plan->name += std::string("+") + plan->product->name;
     plan->transform = transform_layout(*problem, *choice.variant, *choice.product);
-  else
+  } else
     plan->packed = packed_extents(*problem, *choice.variant);
   plan->packed_bytes = static_cast<size_t>(packed_bytes(*problem, *choice.variant, choice.product));
   plan->input = packed_input(*problem, *choice.variant);
@@ -67,8 +69,7 @@ hconv_status create(const hconv_problem *problem, hconv_plan **result) {
   if (plan->on_cuda())
     if (hconv_status bad = load_kernels(*plan))
       return bad;
-  log(LogLevel::info, "plan: %s -> %s%s%s (%s)", text_of(*problem).c_str(), plan->variant->name,
-      plan->product ? "+" : "", plan->product ? plan->product->name : "", choice.source.c_str());
+  log(LogLevel::info, "plan: %s -> %s (%s)", text_of(*problem).c_str(), plan->name.c_str(), choice.source.c_str());
   *result = plan.release();
   return HCONV_OK;
 }
@@ -115,6 +116,6 @@ void hconv_plan_output_shape(const hconv_plan *plan, int64_t shape[4]) {
 }
 
 const char *hconv_plan_variant(const hconv_plan *plan) {
-  return plan ? plan->variant->name : "";
+  return plan ? plan->name.c_str() : "";
 }
 }

@@ -13,6 +13,7 @@
 struct hconv_plan {
   hconv_problem problem;
   hconv::runtime::Geometry geometry;
+  std::string name; ///< of the variant, and behind a '+' of its product
   const hconv::runtime::Variant *variant;
   const hconv::runtime::Variant *pack;       ///< null: of transform
   const hconv::runtime::Variant *pack_input; ///< null: the variant reads x itself

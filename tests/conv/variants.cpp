@@ -121,7 +121,7 @@ const std::vector<std::string> &spectral_products() {
 
 const Variant &variant_named(const std::string &name) {
   for (const Variant &v : all_variants())
-    if (v.name == name)
+    if (v.name == name.substr(0, name.find('+')))
       return v;
   throw std::invalid_argument("'" + name + "' is no variant of the test device");
 }

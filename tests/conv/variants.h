@@ -45,7 +45,7 @@ const std::vector<Variant> &transform_variants();
 /** Names of the kernels that multiply the spectra of transform variants. */
 const std::vector<std::string> &spectral_products();
 
-/** The one of that name; throws std::invalid_argument when it is not among them. */
+/** The one of that name, whatever product stands behind a '+'; throws std::invalid_argument when it is not among them. */
 const Variant &variant_named(const std::string &name);
 
 /** Those of 16-bit types that add up products. */

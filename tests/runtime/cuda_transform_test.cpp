@@ -64,7 +64,7 @@ struct Ready {
 
 TEST_F(CudaTransform, ComputesInThreeLaunchesOnOneStream) {
   Ready r(padded());
-  EXPECT_STREQ(hconv_plan_variant(r.plan), "conv2d_transform_f32_fft32x32_cuda");
+  EXPECT_STREQ(hconv_plan_variant(r.plan), "conv2d_transform_f32_fft32x32_cuda+spectral_product_f32_oc32x16_cuda");
   EXPECT_EQ(r.packed.size, 514u * 2 * 8 * 32 * 4);
   EXPECT_EQ(r.workspace.size, 514u * 2 * (8 + 32) * 32 * 4); // 30 tiles
   EXPECT_EQ(r.minimum, r.workspace.size / 2);
