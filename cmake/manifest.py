@@ -3,8 +3,9 @@
     python3 manifest.py schedules/variants.txt OUT_DIR
 
 A manifest line is `algorithm types target key=value ...`, `#` starts a comment. Every element type of a line gives one
-variant. OUT_DIR receives variants.cmake (calls of hconv_variant(...)), variants.inc (X-macro rows for the C++ table)
-and variants.json. A file whose content would not change is not touched, so nothing that depends on it is rebuilt.
+variant, which is one compiled function, or several of one name with suffixes (transform: NAME_input, NAME_weights,
+NAME_output). OUT_DIR receives variants.cmake (a call of hconv_variant(...) a function), variants.inc (X-macro rows for
+the C++ table) and variants.json. A file whose content would not change is not touched, so nothing that depends on it is rebuilt.
 A line that is not understood ends the run with `file:line: sentence`.
 """
 
@@ -16,8 +17,8 @@ import sys
 
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
-        "min_blocks", "thread_oh", "kh_tile", "unroll_ic")
-# Filled in where a convolution's line leaves them out.
+        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w")
+# Filled in where a line leaves out a key that its algorithm knows.
 DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
 # Values that a name does not mention.
 UNNAMED = {"tile_oh": 1, "kw_tile": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
@@ -41,27 +42,38 @@ HALIDE_TARGETS = {
 CPU_TARGETS = ("cpu_baseline", "cpu_avx2", "cpu_avx512")
 
 _BLOCK_KEYS = ("tile_oc", "tile_ow", "thread_oc", "thread_ow", "ic", "kw_tile", "stages", "warps")
+_PRODUCT_KEYS = tuple(key for key in _BLOCK_KEYS if key != "kw_tile")
+_CPU_KEYS = ("tile_oc", "tile_ow", "ic")
+_FFT_KEYS = ("fft_h", "fft_w")
+_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in _FFT_KEYS)
 
 
 class Algorithm:
     """What a line of one algorithm may and must say."""
 
-    def __init__(self, generator, types, required, tile_owner=None):
-        self.generator = generator    # registered name of the Halide generator
+    def __init__(self, generators, types, required, allowed=(), tile_owner=None):
+        self.generators = generators  # suffix of the function's name -> registered name of its Halide generator
         self.types = types            # allowed element types
         self.required = required      # target -> keys that must be there; its keys are the allowed targets
-        self.tile_owner = tile_owner  # who computes a tile of thread_oc x thread_oh x thread_ow; None: takes no keys
+        self.allowed = allowed        # keys that may be there
+        self.tile_owner = tile_owner  # who computes a tile of thread_oc x thread_oh x thread_ow; None: there is none
 
 
 ALGORITHMS = {
-    "pack": Algorithm("pack_weights", tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
-    "pack_input": Algorithm("pack_input", ("b16",), {"cuda": ()}),
-    "direct": Algorithm("conv2d_direct", tuple(FLOAT_TYPES), {
+    "pack": Algorithm({"": "pack_weights"}, tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
+    "pack_input": Algorithm({"": "pack_input"}, ("b16",), {"cuda": ()}),
+    "direct": Algorithm({"": "conv2d_direct"}, tuple(FLOAT_TYPES), {
         "cuda": _BLOCK_KEYS,
         "halide_ptx": _BLOCK_KEYS,
-        **{target: ("tile_oc", "tile_ow", "ic") for target in CPU_TARGETS},
-    }, tile_owner="thread"),
-    "mma": Algorithm("conv2d_mma", ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, tile_owner="warp"),
+        **{target: _CPU_KEYS for target in CPU_TARGETS},
+    }, _CONVOLUTION_KEYS, tile_owner="thread"),
+    "mma": Algorithm({"": "conv2d_mma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, _CONVOLUTION_KEYS, tile_owner="warp"),
+    "transform": Algorithm(
+        {"_input": "spectrum_input", "_weights": "spectrum_weights", "_output": "spectrum_output"}, tuple(FLOAT_TYPES),
+        {target: _FFT_KEYS for target in ("cuda", *CPU_TARGETS)}, _FFT_KEYS),
+    "spectral_product": Algorithm(
+        {"": "spectral_product"}, ("f32",), {"cuda": _PRODUCT_KEYS, **{target: _CPU_KEYS for target in CPU_TARGETS}},
+        (*_PRODUCT_KEYS, "min_blocks", "unroll_ic"), tile_owner="thread"),
 }
 
 
@@ -70,16 +82,19 @@ class ManifestError(Exception):
 
 
 class Variant:
-    """One compiled kernel: an algorithm for one element type and target with its tile parameters."""
+    """One row of the table: an algorithm for one element type and target with its parameters."""
 
     def __init__(self, algorithm, type, target, params):
         self.algorithm, self.type, self.target, self.params = algorithm, type, target, params
-        self.generator = ALGORITHMS[algorithm].generator
         self.name = variant_name(algorithm, type, target, params)
 
     @property
     def halide_target(self):
         return HALIDE_TARGETS[self.target]
+
+    def functions(self):
+        """(name, generator) of each compiled function."""
+        return [(self.name + suffix, generator) for suffix, generator in ALGORITHMS[self.algorithm].generators.items()]
 
     def generator_params(self):
         """`key=value` strings for the generator's command line."""
@@ -93,9 +108,12 @@ class Variant:
 
 def variant_name(algorithm, type, target, params):
     """The name says everything that tells two variants of one algorithm apart; it is a C identifier."""
-    if not ALGORITHMS[algorithm].tile_owner:
+    if not ALGORITHMS[algorithm].allowed:
         return f"{algorithm}_{type}_{target}"
-    parts = [f"conv2d_{algorithm}", type, f"oc{params['tile_oc']}x{params['tile_ow']}"]
+    if algorithm == "transform":
+        return f"conv2d_transform_{type}_fft{params['fft_h']}x{params['fft_w']}_{target}"
+    convolves = algorithm != "spectral_product"
+    parts = [f"conv2d_{algorithm}" if convolves else algorithm, type, f"oc{params['tile_oc']}x{params['tile_ow']}"]
 
     def differs(key):
         return key in params and params[key] != UNNAMED[key]
@@ -108,7 +126,8 @@ def variant_name(algorithm, type, target, params):
     parts.append(f"ic{params['ic']}")
     if differs("kh_tile"):
         parts.append(f"kh{params['kh_tile']}")
-    parts.append(f"kw{params['kw']}" if params.get("kw") else "kwany")
+    if convolves:
+        parts.append(f"kw{params['kw']}" if params.get("kw") else "kwany")
     if differs("kw_tile"):
         parts.append(f"kt{params['kw_tile']}")
     if differs("unroll_ic"):
@@ -148,10 +167,11 @@ _THREAD_OF_TILE = {"tile_oc": "thread_oc", "tile_ow": "thread_ow", "tile_oh": "t
 
 def _check_threads(params, tile_owner):
     """A thread block must have exactly as many threads, or with tensor cores warps, as its tile has tiles of theirs."""
-    for tile, thread in _THREAD_OF_TILE.items():
+    pairs = [(tile, thread) for tile, thread in _THREAD_OF_TILE.items() if tile in params]
+    for tile, thread in pairs:
         if params[tile] % params[thread]:
             raise ManifestError(f"{tile} is {params[tile]}, expected a multiple of {thread}={params[thread]}.")
-    owners = math.prod(params[tile] // params[thread] for tile, thread in _THREAD_OF_TILE.items())
+    owners = math.prod(params[tile] // params[thread] for tile, thread in pairs)
     if tile_owner == "warp":
         if owners != params["warps"]:
             raise ManifestError(f"The tiles make {owners} warps, but warps={params['warps']}.")
@@ -177,15 +197,20 @@ def parse_line(line):
         if type in types[:position]:
             raise ManifestError(f"The type '{type}' is given twice.")
     params = _parse_params(words[3:])
-    if not algorithm.tile_owner and params:
-        raise ManifestError(f"A {algorithm_name} variant takes no keys, but '{next(iter(params))}' is given.")
+    for key in params:
+        if not algorithm.allowed:
+            raise ManifestError(f"A {algorithm_name} variant takes no keys, but '{key}' is given.")
+        if key not in algorithm.allowed:
+            raise ManifestError(f"A {algorithm_name} variant takes no {key}; it takes {', '.join(algorithm.allowed)}.")
     missing = [key for key in algorithm.required[target] if key not in params]
     if missing:
         raise ManifestError(f"The '{algorithm_name}' variant for {target} needs {', '.join(missing)}.")
-    if algorithm.tile_owner:
-        params = {**DEFAULTS, **params}
+    params = {**{key: value for key, value in DEFAULTS.items() if key in algorithm.allowed}, **params}
     if "warps" in algorithm.required[target]:
         _check_threads(params, algorithm.tile_owner)
+    for key in _FFT_KEYS:
+        if params.get(key, 8) not in (8, 16, 32, 64):
+            raise ManifestError(f"{key} is {params[key]}, expected a power of two from 8 to 64.")
     return [Variant(algorithm_name, type, target, params) for type in types]
 
 
@@ -208,8 +233,9 @@ def parse(text, file_name="variants.txt"):
 
 
 def to_cmake(variants):
-    calls = [f"hconv_variant({v.name} {v.algorithm} {v.type} {v.target} {v.generator}\n"
-             f"  {v.halide_target}\n  {' '.join(v.generator_params())})\n" for v in variants]
+    calls = [f"hconv_variant({name} {v.algorithm} {v.type} {v.target} {generator}\n"
+             f"  {v.halide_target}\n  {' '.join(v.generator_params())})\n" for v in variants
+             for name, generator in v.functions()]
     return "".join(calls)
 
 
@@ -220,7 +246,7 @@ def to_inc(variants):
 
 def to_json(variants):
     rows = [{"name": v.name, "algorithm": v.algorithm, "type": v.type, "target": v.target,
-             "halide_target": v.halide_target, **{key: v.params.get(key, 0) for key in KEYS}} for v in variants]
+             "halide_target": v.halide_target, "functions": [name for name, _ in v.functions()], **{key: v.params.get(key, 0) for key in KEYS}} for v in variants]
     return json.dumps(rows, indent=1) + "\n"
 
 

@@ -56,10 +56,16 @@ def reference(x, w, bias):
     return y
 
 
-def relative_error_bound(x, w, bias, y, dtype, sum_error):
-    """Bound on ||result - y|| / ||y|| (L2): a sum errs by at most sum_error times the sum of magnitudes; the store
-    rounds once to the type."""
-    summation = sum_error * reference(numpy.abs(x), numpy.abs(w), numpy.abs(bias))
+def relative_error_bound(x, w, bias, y, dtype, promise):
+    """Bound on ||result - y|| / ||y|| (L2): a sum errs by at most what hconv.explain promises, relative to the sum of
+    magnitudes, or in the transform domain to the norms of tile and filter; the store rounds once to the type."""
+    by_norms = promise["relative_to_norms_of_tile_and_filter"]
+    if by_norms is None:
+        summation = promise["relative_to_sum_of_absolute_products"] * reference(numpy.abs(x), numpy.abs(w),
+                                                                               numpy.abs(bias))
+    else:  # no tile's norm is larger than the picture's
+        filters = numpy.sqrt(numpy.sum(w * w, axis=(1, 2, 3)))
+        summation = by_norms * (numpy.linalg.norm(x) * filters + numpy.abs(bias))[:, None, None]
     store = 0 if dtype == "float32" else UNIT_ROUNDOFF[dtype] * (numpy.abs(y) + summation) + 2.0 ** -25
     return float(numpy.linalg.norm(summation + store) / numpy.linalg.norm(y))
 
@@ -100,8 +106,8 @@ def convolve(photo, filters, dtype, device, math):
     y = (hconv.from_bfloat16(y) if dtype == "bfloat16" else y).astype(numpy.float64)[0]
     expected = reference(x64[0], w64, bias64)
     error = float(numpy.linalg.norm(y - expected) / numpy.linalg.norm(expected))
-    sum_error = hconv.explain(plan.problem)["error_bound"]["relative_to_sum_of_absolute_products"]
-    bound = relative_error_bound(x64[0], w64, bias64, expected, dtype, sum_error)
+    promise = hconv.explain(plan.problem)["error_bound"]
+    bound = relative_error_bound(x64[0], w64, bias64, expected, dtype, promise)
     return y, dict(size=f"{kh}x{kw}", filters=len(filters), channels=w64.shape[0], variant=plan.variant, seconds=seconds,
                    gflops=plan.problem.flops / seconds / 1e9, error=error, bound=bound,
                    ok=bool(error <= bound))  # NaN is not <= anything

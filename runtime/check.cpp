@@ -1,7 +1,8 @@
 // HCONV_CHECK=1: every result is compared with a float64 reference, computed by a plain loop on the CPU.
+#include "check.h"
+
 #include <cmath>
 #include <cstring>
-#include <vector>
 
 #include "error.h"
 #include "memory.h"
@@ -19,22 +20,6 @@ double half_value(uint16_t bits) {
                            : exponent == 0 ? std::ldexp(fraction, -24)
                                            : std::ldexp(1024 + fraction, exponent - 25);
   return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-double value(const hconv_problem &p, const std::vector<char> &bytes, int64_t i) {
-  if (p.dtype.bits == 32) {
-    float f;
-    std::memcpy(&f, bytes.data() + 4 * i, sizeof f);
-    return f;
-  }
-  uint16_t bits;
-  std::memcpy(&bits, bytes.data() + 2 * i, sizeof bits);
-  if (p.dtype.code == kDLFloat)
-    return half_value(bits);
-  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-  float f;
-  std::memcpy(&f, &wide, sizeof f);
-  return f;
 }
 
 double largest(DLDataType dtype) {
@@ -59,23 +44,27 @@ hconv_status fetch(const hconv_plan &plan, const void *from, int64_t bytes, void
   return copy(to->data(), cpu, from, plan.problem.device, to->size(), stream);
 }
 
-/// One output as float64: its value, and the sum of the absolute values of its terms.
+/// One output as float64: its value, the sum of the absolute values of its terms, and the largest admissible distance
+/// from the value of a float32 result before the store rounds it.
 struct Exact {
-  double value, magnitude;
+  double value, magnitude, tolerance;
+  bool spoilt = false; ///< of transform: the tile or the filter holds a NaN or an infinity, so the result is not finite
 };
 
 struct Reference {
   const hconv_plan &plan;
-  std::vector<char> x, w, bias, y;
+  std::vector<char> x, bias, y;
+  std::vector<double> w; ///< [OC, IC, KH, KW]
+  TransformNorms norms;  ///< of transform
 
   double weight(int64_t oc, int64_t ic, int64_t kh, int64_t kw) const {
-    const PackedExtents &e = plan.packed;
-    return value(plan.problem, w, oc * e.oc_stride + kw * e.kw_stride + kh * e.kh_stride + ic * e.ic_stride);
+    const hconv_problem &p = plan.problem;
+    return w[((oc * p.in_channels + ic) * p.kernel_height + kh) * p.kernel_width + kw];
   }
 
   Exact at(int64_t b, int64_t oc, int64_t oh, int64_t ow) const {
     const hconv_problem &p = plan.problem;
-    Exact e{0, 0};
+    Exact e{0, 0, 0};
     const auto add = [&e](double term) {
       e.value += term;
       e.magnitude += std::fabs(term);
@@ -85,25 +74,36 @@ struct Reference {
         for (int64_t kw = 0; kw < p.kernel_width; ++kw) {
           const int64_t ih = oh + kh - p.padding.top, iw = ow + kw - p.padding.left;
           const bool inside = 0 <= ih && ih < p.height && 0 <= iw && iw < p.width;
-          const double pixel = inside ? value(p, x, ((b * p.in_channels + ic) * p.height + ih) * p.width + iw) : 0.0;
+          const double pixel =
+              inside ? element_value(p, x, ((b * p.in_channels + ic) * p.height + ih) * p.width + iw) : 0.0;
           add(pixel * weight(oc, ic, kh, kw)); // a zero outside times an infinite weight is NaN, as IEEE has it
         }
-    if (!bias.empty())
-      add(value(p, bias, oc));
+    const double added = bias.empty() ? 0 : element_value(p, bias, oc);
+    add(added);
+    if (plan.product) {
+      const Norms n = norms.of(plan, b, oc, oh, ow);
+      const TransformError error = transform_error(p, *plan.variant, n.tile, n.filter);
+      e.magnitude = n.largest + std::fabs(added);
+      e.tolerance = error.relative * (n.tile * n.filter + std::fabs(added)) + error.absolute;
+      e.spoilt = !std::isfinite(n.tile * n.filter);
+    } else {
+      const SumError error = sum_error(plan.variant->algorithm, plan.geometry.products);
+      e.tolerance = error.relative * e.magnitude + error.absolute;
+    }
     return e;
   }
 
-  /// Largest admissible |found - exact|, from the float32 sum and one rounding to the output type.
+  /// Largest admissible |found - exact|: the tolerance and one rounding to the output type.
   double bound(const Exact &e) const {
     const DLDataType dtype = plan.problem.dtype;
-    const SumError error = sum_error(plan.variant->algorithm, plan.geometry.products);
-    const double sum = error.relative * e.magnitude + error.absolute;
     if (dtype.bits == 32)
-      return sum;
-    return sum + unit_roundoff(dtype) * (std::fabs(e.value) + sum) + smallest_step(dtype);
+      return e.tolerance;
+    return e.tolerance + unit_roundoff(dtype) * (std::fabs(e.value) + e.tolerance) + smallest_step(dtype);
   }
 
   bool agrees(const Exact &e, double found) const {
+    if (e.spoilt)
+      return !std::isfinite(found);
     if (std::isnan(e.value))
       return std::isnan(found);
     if (std::isinf(e.value))
@@ -126,7 +126,7 @@ hconv_status compare(const Reference &r) {
       for (int64_t oh = 0; oh < g.output_height; ++oh)
         for (int64_t ow = 0; ow < g.output_width; ++ow, ++i) {
           const Exact exact = r.at(b, oc, oh, ow);
-          const double found = value(p, r.y, i);
+          const double found = element_value(p, r.y, i);
           if (!r.agrees(exact, found))
             return fail(HCONV_INTERNAL_ERROR,
                         "HCONV_CHECK: %s computed y[%lld,%lld,%lld,%lld] = %.9g; expected %.9g within %.3g (%s).",
@@ -138,38 +138,24 @@ hconv_status compare(const Reference &r) {
   return HCONV_OK;
 }
 
-} // namespace
-
-hconv_status check_result(const hconv_plan &plan, const DLTensor &x, const void *packed, const DLTensor *bias,
-                          const DLTensor &y, void *stream) {
-  if (capturing(plan, stream))
-    return HCONV_OK;
+/// The weights in direct's and mma's layouts.
+std::vector<double> packed_weights(const hconv_plan &plan, const std::vector<char> &packed) {
   const hconv_problem &p = plan.problem;
-  const Geometry &g = plan.geometry;
-  Reference r{plan, {}, {}, {}, {}};
-  if (hconv_status bad = fetch(plan, data_of(x), p.batch * g.x_image * g.element_bytes, stream, &r.x))
-    return bad;
-  if (hconv_status bad = fetch(plan, packed, static_cast<int64_t>(plan.packed_bytes), stream, &r.w))
-    return bad;
-  if (bias)
-    if (hconv_status bad = fetch(plan, data_of(*bias), p.out_channels * g.element_bytes, stream, &r.bias))
-      return bad;
-  if (hconv_status bad = fetch(plan, data_of(y), p.batch * g.y_image * g.element_bytes, stream, &r.y))
-    return bad;
-  return compare(r);
+  const PackedExtents &e = plan.packed;
+  std::vector<double> w;
+  for (int64_t oc = 0; oc < p.out_channels; ++oc)
+    for (int64_t ic = 0; ic < p.in_channels; ++ic)
+      for (int64_t kh = 0; kh < p.kernel_height; ++kh)
+        for (int64_t kw = 0; kw < p.kernel_width; ++kw)
+          w.push_back(
+              element_value(p, packed, oc * e.oc_stride + kw * e.kw_stride + kh * e.kh_stride + ic * e.ic_stride));
+  return w;
 }
 
-hconv_status check_packed_weights(const hconv_plan &plan, const DLTensor &w, const void *packed, void *stream) {
-  if (capturing(plan, stream))
-    return HCONV_OK;
+hconv_status compare_packed(const hconv_plan &plan, const std::vector<char> &from, const std::vector<char> &found) {
   const hconv_problem &p = plan.problem;
   const PackedExtents &e = plan.packed;
   const int64_t size = plan.geometry.element_bytes;
-  std::vector<char> from, found;
-  if (hconv_status bad = fetch(plan, data_of(w), p.out_channels * plan.geometry.products * size, stream, &from))
-    return bad;
-  if (hconv_status bad = fetch(plan, packed, static_cast<int64_t>(plan.packed_bytes), stream, &found))
-    return bad;
   const std::vector<char> zero(static_cast<size_t>(size));
   for (int64_t ic = 0; ic < e.ic; ++ic)
     for (int64_t kh = 0; kh < e.kh; ++kh)
@@ -186,6 +172,60 @@ hconv_status check_packed_weights(const hconv_plan &plan, const DLTensor &w, con
                         static_cast<long long>(kw), static_cast<long long>(oc), inside ? "the bits of w" : "zero bits");
         }
   return HCONV_OK;
+}
+
+} // namespace
+
+double element_value(const hconv_problem &p, const std::vector<char> &bytes, int64_t i) {
+  if (p.dtype.bits == 32) {
+    float f;
+    std::memcpy(&f, bytes.data() + 4 * i, sizeof f);
+    return f;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, bytes.data() + 2 * i, sizeof bits);
+  if (p.dtype.code == kDLFloat)
+    return half_value(bits);
+  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float f;
+  std::memcpy(&f, &wide, sizeof f);
+  return f;
+}
+
+hconv_status check_result(const hconv_plan &plan, const DLTensor &x, const void *packed, const DLTensor *bias,
+                          const DLTensor &y, void *stream) {
+  if (capturing(plan, stream))
+    return HCONV_OK;
+  const hconv_problem &p = plan.problem;
+  const Geometry &g = plan.geometry;
+  Reference r{plan, {}, {}, {}, {}, {}};
+  std::vector<char> weights;
+  if (hconv_status bad = fetch(plan, data_of(x), p.batch * g.x_image * g.element_bytes, stream, &r.x))
+    return bad;
+  if (hconv_status bad = fetch(plan, packed, static_cast<int64_t>(plan.packed_bytes), stream, &weights))
+    return bad;
+  if (bias)
+    if (hconv_status bad = fetch(plan, data_of(*bias), p.out_channels * g.element_bytes, stream, &r.bias))
+      return bad;
+  if (hconv_status bad = fetch(plan, data_of(y), p.batch * g.y_image * g.element_bytes, stream, &r.y))
+    return bad;
+  r.w = plan.product ? weights_of_spectra(plan, weights) : packed_weights(plan, weights);
+  if (plan.product)
+    r.norms = TransformNorms(plan, r.x, r.w);
+  return compare(r);
+}
+
+hconv_status check_packed_weights(const hconv_plan &plan, const DLTensor &w, const void *packed, void *stream) {
+  if (capturing(plan, stream))
+    return HCONV_OK;
+  const int64_t size = plan.geometry.element_bytes;
+  std::vector<char> from, found;
+  if (hconv_status bad =
+          fetch(plan, data_of(w), plan.problem.out_channels * plan.geometry.products * size, stream, &from))
+    return bad;
+  if (hconv_status bad = fetch(plan, packed, static_cast<int64_t>(plan.packed_bytes), stream, &found))
+    return bad;
+  return plan.product ? compare_spectra(plan, from, found) : compare_packed(plan, from, found);
 }
 
 } // namespace hconv::runtime

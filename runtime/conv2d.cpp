@@ -10,13 +10,33 @@
 namespace hconv::runtime {
 namespace {
 
+/// One allocation for packed weights and workspace.
+struct Memory {
+  void *address = nullptr;
+  size_t workspace_offset = 0, workspace_bytes = 0;
+};
+
+/// With the full workspace, or where memory is short with the smallest one.
+hconv_status allocate(const hconv_plan &plan, void *stream, Memory *memory) {
+  memory->workspace_offset = (plan.packed_bytes + 255) / 256 * 256;
+  memory->workspace_bytes = plan.workspace_bytes;
+  const auto attempt = [&] {
+    return scratch_allocate(plan.problem.device, memory->workspace_offset + memory->workspace_bytes, stream,
+                            &memory->address);
+  };
+  const hconv_status status = attempt();
+  if (status != HCONV_OUT_OF_MEMORY || plan.minimum_workspace_bytes == plan.workspace_bytes)
+    return status;
+  memory->workspace_bytes = plan.minimum_workspace_bytes;
+  return attempt();
+}
+
 hconv_status pack_and_run(const hconv_plan &plan, const DLTensor *x, const DLTensor *w, const DLTensor *bias,
-                          DLTensor *y, void *scratch, void *stream) {
-  if (hconv_status bad = hconv_pack(&plan, w, scratch, plan.packed_bytes, stream))
+                          DLTensor *y, const Memory &memory, void *stream) {
+  if (hconv_status bad = hconv_pack(&plan, w, memory.address, plan.packed_bytes, stream))
     return bad;
-  void *workspace =
-      plan.workspace_bytes ? static_cast<char *>(scratch) + (plan.packed_bytes + 255) / 256 * 256 : nullptr;
-  return hconv_run(&plan, x, scratch, bias, y, workspace, plan.workspace_bytes, stream);
+  void *workspace = memory.workspace_bytes ? static_cast<char *>(memory.address) + memory.workspace_offset : nullptr;
+  return hconv_run(&plan, x, memory.address, bias, y, workspace, memory.workspace_bytes, stream);
 }
 
 hconv_status conv2d(const DLTensor *x, const DLTensor *w, const DLTensor *bias, const hconv_padding *padding,
@@ -37,17 +57,16 @@ hconv_status conv2d(const DLTensor *x, const DLTensor *w, const DLTensor *bias, 
     if (hconv_status bad = cuda::check(scope->result(), "cuCtxPushCurrent"))
       return bad;
   }
-  void *scratch = nullptr;
-  const size_t bytes = (plan->packed_bytes + 255) / 256 * 256 + plan->workspace_bytes;
-  if (hconv_status bad = scratch_allocate(problem.device, bytes, stream, &scratch))
+  Memory memory;
+  if (hconv_status bad = allocate(*plan, stream, &memory))
     return bad;
-  const hconv_status status = pack_and_run(*plan, x, w, bias, y, scratch, stream);
+  const hconv_status status = pack_and_run(*plan, x, w, bias, y, memory, stream);
   if (status) { // the first failure's sentence is the one to keep
     const std::string sentence = last_error();
-    scratch_free(problem.device, scratch, stream);
+    scratch_free(problem.device, memory.address, stream);
     return fail(status, "%s", sentence.c_str());
   }
-  return scratch_free(problem.device, scratch, stream);
+  return scratch_free(problem.device, memory.address, stream);
 }
 
 } // namespace

@@ -70,89 +70,126 @@ std::string does_not_fit(const Variant &v, const hconv_problem &p) {
   return exceeds_pack_grids(v, p);
 }
 
-std::string needs_more_shared_memory(const Variant &v, const Machine &machine) {
-  if (machine.shared_bytes_per_block == 0)
-    return "";
-  for (const KernelResources &r : kernel_resources())
-    if (std::string(r.variant) == v.name && r.shared_bytes > machine.shared_bytes_per_block)
-      return text("it needs %d bytes of shared memory, and the device has %lld a block", r.shared_bytes,
-                  wide(machine.shared_bytes_per_block));
-  return "";
+std::string does_not_transform(const Variant &v, const hconv_problem &p, const Machine &machine) {
+  if (raw(p.math) == HCONV_MATH_STRICT)
+    return "it computes in the transform domain, and HCONV_MATH_STRICT asks for float32 multiply-adds of x and w only";
+  if (p.kernel_height > v.fft_h || p.kernel_width > v.fft_w)
+    return text("its tiles have %d x %d pixels, and the kernel %lld x %lld", v.fft_h, v.fft_w, wide(p.kernel_height),
+                wide(p.kernel_width));
+  std::string reason;
+  if (!product_for(v, p, machine, &reason))
+    return reason;
+  return needs_more_shared_memory(v, machine);
 }
 
-/// The cheapest of the variants; of equals one made for this KW, and then the first. Null if there is none.
-const Variant *cheapest(const std::vector<const Variant *> &serving, const hconv_problem &p, const Machine &machine,
-                        Cost *cost) {
-  const Variant *best = nullptr;
-  for (const Variant *v : serving) {
-    const Cost c = cost_of(*v, p, machine);
-    if (!best || c.value < cost->value || (c.value == cost->value && v->kw != 0 && best->kw == 0)) {
-      best = v;
+/// A convolution variant that can serve, and of transform the product kernel that goes with it.
+struct Candidate {
+  const Variant *variant;
+  const Variant *product;
+};
+
+/// The cheapest candidate; of equals one made for this KW, and then the first. No variant if there is none.
+Candidate cheapest(const std::vector<Candidate> &serving, const hconv_problem &p, const Machine &machine, Cost *cost) {
+  Candidate best{};
+  for (const Candidate &next : serving) {
+    const Cost c = cost_of(*next.variant, next.product, p, machine);
+    if (!best.variant || c.value < cost->value ||
+        (c.value == cost->value && next.variant->kw != 0 && best.variant->kw == 0)) {
+      best = next;
       *cost = c;
     }
   }
   return best;
 }
 
-void choose_on_cuda(const std::vector<const Variant *> &serving, const hconv_problem &p, const Machine &machine,
-                    Choice *choice) {
-  choice->variant = cheapest(serving, p, machine, &choice->cost);
-  choice->source = "the least cost";
+void take(const Candidate &candidate, std::string source, Choice *choice) {
+  choice->variant = candidate.variant;
+  choice->product = candidate.product;
+  choice->source = std::move(source);
 }
 
-/// Output channels that whole tiles cover.
-int64_t covered_channels(const hconv_problem &p, const Variant &v) {
-  return (p.out_channels + v.tile_oc - 1) / v.tile_oc * v.tile_oc;
-}
-
-/// Of the best target's variants the one that computes the fewest channels in vain, and then the first.
-void choose_on_cpu(const std::vector<const Variant *> &serving, const hconv_problem &p, Choice *choice) {
+/// The cheapest of the best target's variants, and of equals the first.
+void choose_on_cpu(const std::vector<Candidate> &serving, const hconv_problem &p, Choice *choice) {
   for (const Preference &preference : cpu_preferences()) {
-    for (const Variant *v : serving)
-      if (v->target == preference.target &&
-          (!choice->variant || covered_channels(p, *v) < covered_channels(p, *choice->variant)))
-        choice->variant = v;
-    if (choice->variant) {
-      choice->source = preference.because;
-      return;
+    double least = 0;
+    for (const Candidate &next : serving) {
+      if (next.variant->target != preference.target)
+        continue;
+      const double cost = cpu_cost_of(*next.variant, next.product, p);
+      if (!choice->variant || cost < least) {
+        take(next, preference.because, choice);
+        least = cost;
+      }
     }
+    if (choice->variant)
+      return;
   }
 }
 
 /// Adds the variants that could serve as well, and finds the cheapest of them.
-void compare_others(std::vector<const Variant *> others, const hconv_problem &p, const Machine &machine,
-                    Choice *choice) {
-  others.erase(std::remove(others.begin(), others.end(), choice->variant), others.end());
+void compare_others(std::vector<Candidate> others, const hconv_problem &p, const Machine &machine, Choice *choice) {
+  others.erase(std::remove_if(others.begin(), others.end(),
+                              [choice](const Candidate &other) { return other.variant == choice->variant; }),
+               others.end());
   const bool cuda = is_cuda(choice->variant->target);
   if (cuda) {
-    choice->cost = cost_of(*choice->variant, p, machine);
-    choice->runner_up = cheapest(others, p, machine, &choice->runner_up_cost);
+    choice->cost = cost_of(*choice->variant, choice->product, p, machine);
+    choice->runner_up = cheapest(others, p, machine, &choice->runner_up_cost).variant;
   }
-  for (const Variant *v : others) {
+  for (const Candidate &other : others) {
     std::string reason = "it could serve, but another one comes first: " + choice->source;
     if (cuda)
-      reason += text(" (its cost is %.6g, not %.6g)", cost_of(*v, p, machine).value, choice->cost.value);
-    choice->declined.push_back({v, std::move(reason)});
+      reason += text(" (its cost is %.6g, not %.6g)", cost_of(*other.variant, other.product, p, machine).value,
+                     choice->cost.value);
+    choice->declined.push_back({other.variant, std::move(reason)});
   }
+}
+
+/// The product kernel of a pin, named behind a '+' or, without one, the cheapest.
+hconv_status pinned_product(const Variant &transform, const std::string &name, const hconv_problem &p,
+                            const Machine &machine, const Variant **product) {
+  std::string reason;
+  if (name.empty()) {
+    *product = product_for(transform, p, machine, &reason);
+    return HCONV_OK; // the caller has asked whether there is one
+  }
+  *product = find_variant(name);
+  if (!*product || (*product)->algorithm != Algorithm::spectral_product)
+    return fail(HCONV_INVALID_ARGUMENT,
+                "HCONV_VARIANT names the product '%s', which is no compiled spectral_product variant; expected a name "
+                "that `hconv list` shows.",
+                name.c_str());
+  reason = why_not_product(**product, transform, p, machine);
+  if (!reason.empty())
+    return fail(HCONV_UNSUPPORTED, "HCONV_VARIANT pins %s for %s, which cannot serve (%s): %s.", name.c_str(),
+                transform.name, text_of(p).c_str(), reason.c_str());
+  return HCONV_OK;
 }
 
 hconv_status choose_pinned(const hconv_problem &p, const Machine &machine, const Environment &environment,
                            Choice *choice) {
-  const char *pin = environment.variant.c_str();
-  const Variant *v = find_variant(environment.variant);
-  if (!v || !is_convolution(v->algorithm))
+  const size_t plus = environment.variant.find('+');
+  const std::string name = environment.variant.substr(0, plus);
+  const char *pin = name.c_str();
+  const Variant *v = find_variant(name);
+  if (!v || !is_convolution(v->algorithm) || (plus != std::string::npos && v->algorithm != Algorithm::transform))
     return fail(HCONV_INVALID_ARGUMENT,
                 "HCONV_VARIANT is '%s', which is no compiled convolution variant; expected a name that `hconv list` "
-                "shows.",
-                pin);
+                "shows, of a transform variant with a '+' and the name of a spectral_product variant behind it if "
+                "wanted.",
+                environment.variant.c_str());
   // A pinned variant of the stock back end needs no HCONV_BACKEND besides.
   const std::string backend = is_cuda(v->target) ? name_of(v->target) : environment.backend;
   const std::string reason = why_not(*v, p, machine, backend);
   if (!reason.empty())
     return fail(HCONV_UNSUPPORTED, "HCONV_VARIANT pins %s, which cannot serve (%s): %s.", pin, text_of(p).c_str(),
                 reason.c_str());
-  choice->variant = v;
-  choice->source = "pinned by HCONV_VARIANT";
+  Candidate candidate{v, nullptr};
+  if (v->algorithm == Algorithm::transform)
+    if (hconv_status bad = pinned_product(*v, plus == std::string::npos ? "" : environment.variant.substr(plus + 1), p,
+                                          machine, &candidate.product))
+      return bad;
+  take(candidate, "pinned by HCONV_VARIANT", choice);
   return HCONV_OK;
 }
 
@@ -174,6 +211,16 @@ hconv_status nothing_serves(const hconv_problem &p, const std::vector<Declined> 
 
 } // namespace
 
+std::string needs_more_shared_memory(const Variant &v, const Machine &machine) {
+  if (machine.shared_bytes_per_block == 0)
+    return "";
+  for (const KernelResources &r : kernel_resources())
+    if (belongs(r, v) && r.shared_bytes > machine.shared_bytes_per_block)
+      return text("it needs %d bytes of shared memory, and the device has %lld a block", r.shared_bytes,
+                  wide(machine.shared_bytes_per_block));
+  return "";
+}
+
 std::string why_not(const Variant &v, const hconv_problem &p, const Machine &machine, const std::string &backend) {
   Type type;
   if (!type_of(p.dtype, &type) || type != v.type)
@@ -188,6 +235,8 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
     return lacks;
   if (v.algorithm == Algorithm::mma && raw(p.math) == HCONV_MATH_STRICT)
     return "it sums on tensor cores, and HCONV_MATH_STRICT asks for float32 multiply-adds only";
+  if (v.algorithm == Algorithm::transform)
+    return does_not_transform(v, p, machine);
   if (v.kw != 0 && p.kernel_width % v.kw != 0)
     return text("it is made for KW that is a multiple of %d, and KW is %lld", v.kw, wide(p.kernel_width));
   if (v.kh_tile > 1 && p.kernel_height % v.kh_tile != 0)
@@ -209,7 +258,7 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
   if (!environment.variant.empty())
     if (hconv_status bad = choose_pinned(p, machine, environment, choice))
       return bad;
-  std::vector<const Variant *> serving;
+  std::vector<Candidate> serving;
   for (const Variant &v : variants()) {
     if (!is_convolution(v.algorithm) || &v == choice->variant)
       continue;
@@ -217,18 +266,17 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
     if (!reason.empty())
       choice->declined.push_back({&v, std::move(reason)});
     else
-      serving.push_back(&v);
+      serving.push_back({&v, v.algorithm == Algorithm::transform ? product_for(v, p, machine, &reason) : nullptr});
   }
-  if (!choice->variant) {
-    if (raw(p.device.device_type) == kDLCUDA)
-      choose_on_cuda(serving, p, machine, choice);
-    else
-      choose_on_cpu(serving, p, choice);
-  }
+  if (!choice->variant && raw(p.device.device_type) == kDLCUDA)
+    take(cheapest(serving, p, machine, &choice->cost), "the least cost", choice);
+  else if (!choice->variant)
+    choose_on_cpu(serving, p, choice);
   if (!choice->variant)
     return nothing_serves(p, choice->declined);
   compare_others(serving, p, machine, choice);
-  choice->pack = helper_for(*choice->variant, Algorithm::pack);
+  if (choice->variant->algorithm != Algorithm::transform)
+    choice->pack = helper_for(*choice->variant, Algorithm::pack);
   if (choice->variant->algorithm == Algorithm::mma)
     choice->pack_input = helper_for(*choice->variant, Algorithm::pack_input);
   return HCONV_OK;

@@ -1,5 +1,11 @@
-// Which variant computes a problem. On CUDA the cheapest one that can serve (dispatch_cost.cpp), with the speeds of
-// dispatch_table.cpp; on the CPU the first target of the order in dispatch_table.cpp.
+// Which variant computes a problem. On CUDA the cheapest one that can serve (dispatch_cost.cpp,
+// dispatch_transform.cpp), with the speeds of dispatch_table.cpp; on the CPU the cheapest of the first target in the
+// order of dispatch_table.cpp.
+//
+// Costs are times in one unit, in which a multiprocessor full of blocks of the fastest direct kernel computes one
+// product. On an H200 that is 1/200 ns: over shapes/perf.txt that kernel gave 190 to 210 products a nanosecond on each
+// of 132 multiprocessors (2,128,256,256,16,16 in 21.1 ms is a modelled 4.0e9). A launch of a direct variant is not in
+// its cost.
 #pragma once
 
 #include <string>
@@ -24,6 +30,25 @@ struct Speed {
 Table<Speed> dispatch_speeds();
 bool holds(const Speed &speed, const Variant &variant);
 
+/// What the phases of a transform variant take, beside the product's speed, which is a line of the table above.
+struct TransformSpeeds {
+  double nanosecond;     ///< in the unit of time
+  double memory_bytes;   ///< that one multiprocessor's share of device memory moves in a nanosecond
+  double cache_bytes;    ///< the same where a chunk's spectra stay in the L2 cache
+  double cached;         ///< bytes of a chunk's X, Y and W up to which they do
+  double fft_operations; ///< of one multiprocessor in a nanosecond, 2.5 n log2(n) for a tile of n elements
+  double launch;         ///< nanoseconds of each launch but the first
+};
+TransformSpeeds transform_speeds();
+
+/// The same on a CPU, relative to products of its direct kernels, one core's.
+struct CpuTransformSpeeds {
+  double product;        ///< real products of the spectral product
+  double fft_operations; ///< operations of the transforms
+  double bytes;          ///< of spectra written or read
+};
+CpuTransformSpeeds cpu_transform_speeds();
+
 /// The CPU's targets, the preferred one first.
 struct Preference {
   Target target;
@@ -31,14 +56,39 @@ struct Preference {
 };
 Table<Preference> cpu_preferences();
 
-/// What a CUDA variant is expected to take.
+/// What a CUDA variant is expected to take. Of transform, blocks, waves and speed are those of the product.
 struct Cost {
   int64_t blocks = 0; ///< of all launches together
   int64_t waves = 0;  ///< how often the device is filled with blocks, the last time perhaps partly
   double speed = 1;   ///< of the table
-  double value = 0;   ///< time, in the table's unit
+  double value = 0;   ///< time, in the table's unit: of transform the sum of the next four
+  double input = 0, product = 0, output = 0, launches = 0;
 };
-Cost cost_of(const Variant &variant, const hconv_problem &problem, const Machine &machine);
+/// `product` is the product kernel of a transform variant, else null.
+Cost cost_of(const Variant &variant, const Variant *product, const hconv_problem &problem, const Machine &machine);
+
+Cost transform_cost_of(const Variant &transform, const Variant &product, const hconv_problem &problem,
+                       const Machine &machine);
+
+/// How many blocks a multiprocessor computes one after another, as long as it has `at_once` of them side by side.
+struct Turns {
+  int64_t waves;
+  double blocks;
+};
+Turns turns_of(int64_t blocks, int32_t at_once, const Machine &machine);
+double speed_of(const Variant &variant);
+
+/// A CPU variant's cost: products of a direct kernel.
+double cpu_cost_of(const Variant &variant, const Variant *product, const hconv_problem &problem);
+
+/// The cheapest product kernel for a transform variant, or null with a reason why none can serve.
+const Variant *product_for(const Variant &transform, const hconv_problem &problem, const Machine &machine,
+                           std::string *reason);
+/// Why a product kernel cannot serve a transform variant; "" if it can.
+std::string why_not_product(const Variant &product, const Variant &transform, const hconv_problem &problem,
+                            const Machine &machine);
+/// Why the device cannot hold a block of the variant; "" if it can.
+std::string needs_more_shared_memory(const Variant &variant, const Machine &machine);
 
 struct Declined {
   const Variant *variant;
@@ -47,7 +97,8 @@ struct Declined {
 
 struct Choice {
   const Variant *variant = nullptr;    ///< null: nothing serves
-  const Variant *pack = nullptr;       ///< packs weights for it
+  const Variant *product = nullptr;    ///< multiplies spectra for it; null: not of transform
+  const Variant *pack = nullptr;       ///< packs weights for it; null: of transform
   const Variant *pack_input = nullptr; ///< packs x for it; null where it reads x itself
   std::string source;                  ///< what decided: a phrase for explain
   std::vector<Declined> declined;      ///< every other convolution variant, with a reason

@@ -8,8 +8,9 @@ namespace {
 
 constexpr Algorithm direct = Algorithm::direct;
 constexpr Algorithm mma = Algorithm::mma;
+constexpr Algorithm product = Algorithm::spectral_product;
 
-// Only the ratios count: products in a unit of time of one multiprocessor, 1 being the fastest direct kernel. Measured
+// Products in a unit of time of one multiprocessor, 1 being the fastest direct kernel (dispatch.h). Measured
 // on one H200 over shapes/perf.txt, each line the median of (modelled work / measured time). To measure a line again,
 // pin its variants (bench/compare.py --all-variants); `hconv explain` shows what follows from it.
 // clang-format off
@@ -45,8 +46,14 @@ constexpr Speed speeds[] = {
     {mma,              128,  32, 4,               0,  0,  0,   1,  0,       0,       3.80},
     {mma,               64,  32, 4,               0,  0,  0,   1,  0,       0,       3.50},
     {mma,                0,   0, 0,               0,  0,  0,   0,  0,       0,       2.90}, // other tiles
+    {product,            0,   0, 0,               0,  0,  0,   0,  0,       0,       0.80}, // not measured
 };
 // clang-format on
+
+// Not measured: device memory at 3.8 TB/s and L2 at 6 TB/s over 132 multiprocessors, transforms at a quarter of the FMA
+// units' 494 operations a nanosecond.
+constexpr TransformSpeeds transforms = {200, 29, 45, 40e6, 120, 3000};
+constexpr CpuTransformSpeeds cpu_transforms = {0.8, 0.5, 1.0};
 
 constexpr Preference preferences[] = {
     {Target::cpu_avx512, "the processor has AVX-512"},
@@ -58,6 +65,12 @@ constexpr Preference preferences[] = {
 
 Table<Speed> dispatch_speeds() {
   return {std::begin(speeds), std::end(speeds)};
+}
+TransformSpeeds transform_speeds() {
+  return transforms;
+}
+CpuTransformSpeeds cpu_transform_speeds() {
+  return cpu_transforms;
 }
 Table<Preference> cpu_preferences() {
   return {std::begin(preferences), std::end(preferences)};

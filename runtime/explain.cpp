@@ -14,7 +14,8 @@ struct Explanation {
   hconv_problem problem;
   Geometry geometry;
   Choice choice;
-  PackedExtents packed;
+  int64_t packed;
+  Workspace workspace;
   std::string device; ///< the device's name, or why it is not there
   bool present;
 };
@@ -36,24 +37,88 @@ Json parameters_of(const Variant &v) {
           {"kw_tile", v.kw_tile},       {"kw", v.kw},
           {"stages", v.stages},         {"warps", v.warps},
           {"min_blocks", v.min_blocks}, {"thread_oh", v.thread_oh},
-          {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic}};
+          {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic},
+          {"fft_h", v.fft_h},           {"fft_w", v.fft_w}};
 }
 
 int64_t images_per_launch(const Explanation &e) {
   return launch_batch(e.geometry, packed_input(e.problem, *e.choice.variant));
 }
 
-Json json_of(const Variant &v, const Cost &cost) {
-  return {{"variant", v.name},
-          {"value", cost.value},
-          {"blocks", cost.blocks},
-          {"waves", cost.waves},
-          {"speed", cost.speed}};
+Json json_of(const Variant &v) {
+  return {{"name", v.name},
+          {"algorithm", name_of(v.algorithm)},
+          {"type", name_of(v.type)},
+          {"target", name_of(v.target)},
+          {"parameters", parameters_of(v)}};
 }
 
-std::string plain_of(const Cost &cost) {
-  return text("%.6g (%lld blocks in %lld waves, speed %.3g)", cost.value, static_cast<long long>(cost.blocks),
-              static_cast<long long>(cost.waves), cost.speed);
+Json json_of(const Variant &v, const Cost &cost) {
+  Json j = {{"variant", v.name},
+            {"value", cost.value},
+            {"blocks", cost.blocks},
+            {"waves", cost.waves},
+            {"speed", cost.speed}};
+  if (v.algorithm == Algorithm::transform)
+    j["phases"] = {
+        {"input", cost.input}, {"product", cost.product}, {"output", cost.output}, {"launches", cost.launches}};
+  return j;
+}
+
+std::string plain_of(const Variant &v, const Cost &cost) {
+  std::string t = text("%.6g (%lld blocks in %lld waves, speed %.3g)", cost.value, static_cast<long long>(cost.blocks),
+                       static_cast<long long>(cost.waves), cost.speed);
+  if (v.algorithm == Algorithm::transform)
+    t += text(" = input %.4g + product %.4g + output %.4g + launches %.4g", cost.input, cost.product, cost.output,
+              cost.launches);
+  return t;
+}
+
+/// Of a float32 result, relative to the sum of absolute products, of transform to the product of norms.
+double error_bound(const Explanation &e) {
+  const Variant &v = *e.choice.variant;
+  return v.algorithm == Algorithm::transform ? transform_error(e.problem, v).relative
+                                             : sum_error(v.algorithm, e.geometry.products).relative;
+}
+
+/// How a transform variant cuts the problem up.
+struct Tiles {
+  TransformLayout layout;
+  int64_t all, chunk, chunks; ///< chunks with the full workspace, of one launch's images
+};
+Tiles tiles_of(const Explanation &e) {
+  Tiles t{transform_layout(e.problem, *e.choice.variant, *e.choice.product), 0, 0, 0};
+  t.all = launch_tiles(e.problem, t.layout);
+  t.chunk = full_chunk(e.problem, t.layout);
+  t.chunks = (t.all + t.chunk - 1) / t.chunk;
+  return t;
+}
+
+Json json_of(const Tiles &t) {
+  return {{"tile", {t.layout.fft_h, t.layout.fft_w}},
+          {"step", {t.layout.step_h, t.layout.step_w}},
+          {"tiles_of_an_image", {t.layout.tiles_h, t.layout.tiles_w}},
+          {"frequencies", t.layout.frequencies},
+          {"tiles", t.all},
+          {"tiles_of_a_chunk", t.chunk},
+          {"chunks", t.chunks}};
+}
+
+std::string plain_of(const Variant &v) {
+  if (v.algorithm == Algorithm::transform)
+    return text("tile %d x %d", v.fft_h, v.fft_w);
+  return text("tile OC %d, OW %d, OH %d; %s OC %d, OW %d; IC step %d, KW %s; stages %d, warps %d", v.tile_oc, v.tile_ow,
+              std::max(v.tile_oh, 1), v.algorithm == Algorithm::mma ? "warp" : "thread", v.thread_oc, v.thread_ow, v.ic,
+              v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
+}
+
+std::string plain_of(const Tiles &t, const Variant &product) {
+  const auto wide = [](int64_t value) { return static_cast<long long>(value); };
+  return text("transform    tiles of %lld x %lld for %lld x %lld outputs, %lld x %lld an image; %lld frequencies\n",
+              wide(t.layout.fft_h), wide(t.layout.fft_w), wide(t.layout.step_h), wide(t.layout.step_w),
+              wide(t.layout.tiles_h), wide(t.layout.tiles_w), wide(t.layout.frequencies)) +
+         text("chunks       %lld of up to %lld tiles, for %lld tiles\n", wide(t.chunks), wide(t.chunk), wide(t.all)) +
+         text("product      %s\n", product.name);
 }
 
 std::string json_of(const Explanation &e) {
@@ -79,20 +144,23 @@ std::string json_of(const Explanation &e) {
   j["device"] = {{"name", e.device}, {"present", e.present}};
   j["flops"] = e.geometry.flops;
   j["bytes"] = {{"x", bytes.x}, {"w", bytes.w}, {"bias", bytes.bias}, {"y", bytes.y}};
-  j["packed_bytes"] = e.packed.elements * e.geometry.element_bytes;
-  j["workspace_bytes"] = workspace_bytes(p, v);
+  j["packed_bytes"] = e.packed;
+  j["workspace_bytes"] = e.workspace.full;
+  j["minimum_workspace_bytes"] = e.workspace.minimum;
   j["images_per_launch"] = images_per_launch(e);
-  j["variant"] = {{"name", v.name},
-                  {"algorithm", name_of(v.algorithm)},
-                  {"type", name_of(v.type)},
-                  {"target", name_of(v.target)},
-                  {"parameters", parameters_of(v)}};
+  j["variant"] = json_of(v);
+  if (e.choice.product) {
+    j["product"] = json_of(*e.choice.product);
+    j["transform"] = json_of(tiles_of(e));
+  }
   j["source"] = e.choice.source;
   if (is_cuda(v.target)) {
     j["cost"] = json_of(v, e.choice.cost);
     j["runner_up"] = e.choice.runner_up ? json_of(*e.choice.runner_up, e.choice.runner_up_cost) : Json();
   }
-  j["error_bound"] = {{"relative_to_sum_of_absolute_products", sum_error(v.algorithm, e.geometry.products).relative},
+  const bool transform = v.algorithm == Algorithm::transform;
+  j["error_bound"] = {{"relative_to_sum_of_absolute_products", transform ? Json() : Json(error_bound(e))},
+                      {"relative_to_norms_of_tile_and_filter", transform ? Json(error_bound(e)) : Json()},
                       {"rounding_relative_to_result", p.dtype.bits == 32 ? 0.0 : unit_roundoff(p.dtype)}};
   j["declined"] = Json::array();
   for (const Declined &d : e.choice.declined)
@@ -112,21 +180,22 @@ std::string plain_of(const Explanation &e) {
   t += text("device       %s%s\n", e.present ? "" : "not present: ", e.device.c_str());
   t += text("work         %.4g GFLOP, %lld products in each sum\n", e.geometry.flops * 1e-9, wide(e.geometry.products));
   t += text("bytes        x %lld, w %lld, y %lld\n", wide(bytes.x), wide(bytes.w), wide(bytes.y));
-  t += text("memory       %lld bytes of packed weights, %lld bytes of workspace\n",
-            wide(e.packed.elements * e.geometry.element_bytes), wide(workspace_bytes(p, v)));
+  t += text("memory       %lld bytes of packed weights, %lld bytes of workspace", wide(e.packed),
+            wide(e.workspace.full));
+  t += e.workspace.minimum == e.workspace.full ? "\n" : text(", at least %lld\n", wide(e.workspace.minimum));
   t += text("launches     up to %lld images each\n", wide(images_per_launch(e)));
   t += text("variant      %s\n", v.name);
-  t += text("parameters   tile OC %d, OW %d, OH %d; %s OC %d, OW %d; IC step %d, KW %s; stages %d, warps %d\n",
-            v.tile_oc, v.tile_ow, std::max(v.tile_oh, 1), v.algorithm == Algorithm::mma ? "warp" : "thread",
-            v.thread_oc, v.thread_ow, v.ic, v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
+  t += text("parameters   %s\n", plain_of(v).c_str());
+  if (e.choice.product)
+    t += plain_of(tiles_of(e), *e.choice.product);
   t += text("chosen by    %s\n", e.choice.source.c_str());
   if (is_cuda(v.target)) {
-    t += text("cost         %s\n", plain_of(e.choice.cost).c_str());
+    t += text("cost         %s\n", plain_of(v, e.choice.cost).c_str());
     if (const Variant *next = e.choice.runner_up)
-      t += text("runner-up    %s: %s\n", next->name, plain_of(e.choice.runner_up_cost).c_str());
+      t += text("runner-up    %s: %s\n", next->name, plain_of(*next, e.choice.runner_up_cost).c_str());
   }
-  t += text("error bound  |y - exact| <= %.3g * (sum of |x*w| + |bias|)",
-            sum_error(v.algorithm, e.geometry.products).relative);
+  t += text("error bound  |y - exact| <= %.3g * (%s + |bias|)", error_bound(e),
+            v.algorithm == Algorithm::transform ? "|tile of x| * |filter|, 2-norms," : "sum of |x*w|");
   if (p.dtype.bits != 32)
     t += text(" + %.3g * |y|, the rounding to %s", unit_roundoff(p.dtype), text_of(p.dtype).c_str());
   t += "\ndeclined\n";
@@ -147,7 +216,8 @@ hconv_status explain(const hconv_problem *problem, hconv_format format, char *te
   e.geometry = geometry_of(*problem);
   if (hconv_status bad = choose(*problem, machine_of(problem->device), environment(), &e.choice))
     return bad;
-  e.packed = packed_extents(*problem, *e.choice.variant);
+  e.packed = packed_bytes(*problem, *e.choice.variant, e.choice.product);
+  e.workspace = workspace_of(*problem, *e.choice.variant, e.choice.product);
   // The choice itself needs no device, so a machine without one can still explain.
   e.present = device_name(problem->device, &e.device) == HCONV_OK;
   if (!e.present)

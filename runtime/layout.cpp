@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "transform.h"
+
 namespace hconv::runtime {
 namespace {
 
@@ -52,10 +54,23 @@ int64_t launch_batch(const Geometry &g, const PackedInput &input) {
   return std::max<int64_t>(1, (elements - 1) / std::max({g.x_image, g.y_image, input.image}));
 }
 
-int64_t workspace_bytes(const hconv_problem &p, const Variant &v) {
+int64_t packed_bytes(const hconv_problem &p, const Variant &v, const Variant *product) {
+  if (v.algorithm == Algorithm::transform)
+    return transform_layout(p, v, *product).weight_floats() * 4;
+  return packed_extents(p, v).elements * element_bytes(p.dtype);
+}
+
+Workspace workspace_of(const hconv_problem &p, const Variant &v, const Variant *product) {
+  if (p.batch == 0)
+    return {0, 0};
+  if (v.algorithm == Algorithm::transform) {
+    const TransformLayout layout = transform_layout(p, v, *product);
+    return {chunk_bytes(layout, full_chunk(p, layout)), chunk_bytes(layout, layout.granule)};
+  }
   const Geometry g = geometry_of(p);
   const PackedInput input = packed_input(p, v);
-  return round_up(std::min(p.batch, launch_batch(g, input)) * input.image * g.element_bytes, 256);
+  const int64_t bytes = round_up(std::min(p.batch, launch_batch(g, input)) * input.image * g.element_bytes, 256);
+  return {bytes, bytes};
 }
 
 } // namespace hconv::runtime

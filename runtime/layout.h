@@ -1,4 +1,5 @@
-// What a variant wants in memory: its packed weights, and of mma also x, packed into the workspace.
+// What a variant wants in memory: its packed weights, and of mma also x, packed into the workspace. transform.h has the
+// spectra of transform variants.
 #pragma once
 
 #include "hconv/hconv.h"
@@ -26,7 +27,14 @@ PackedInput packed_input(const hconv_problem &problem, const Variant &variant);
 /// possible. (Half of the 2^31 that kernels can index, so that tiles which reach over the edge stay in range as well.)
 int64_t launch_batch(const Geometry &geometry, const PackedInput &input);
 
-/// Bytes of the packed input of one launch, a multiple of 256; 0 for a variant that reads x itself.
-int64_t workspace_bytes(const hconv_problem &problem, const Variant &variant);
+/// Bytes that a plan reports. `product` is the product kernel of a transform variant, else null.
+int64_t packed_bytes(const hconv_problem &problem, const Variant &variant, const Variant *product);
+
+/// Bytes of workspace, multiples of 256: with which a run is fastest, and with which it is possible. Of mma both are
+/// the packed input of one launch; 0 for a variant that reads x itself.
+struct Workspace {
+  int64_t full, minimum;
+};
+Workspace workspace_of(const hconv_problem &problem, const Variant &variant, const Variant *product);
 
 } // namespace hconv::runtime

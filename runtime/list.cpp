@@ -38,22 +38,28 @@ Json json_of(const Variant &v) {
               {"min_blocks", v.min_blocks},
               {"thread_oh", v.thread_oh},
               {"kh_tile", v.kh_tile},
-              {"unroll_ic", v.unroll_ic}}},
+              {"unroll_ic", v.unroll_ic},
+              {"fft_h", v.fft_h},
+              {"fft_w", v.fft_w}}},
             {"resources", Json::array()}};
   for (const KernelResources &r : kernel_resources())
-    if (std::string(r.variant) == v.name)
+    if (belongs(r, v))
       j["resources"].push_back(json_of(r));
   return j;
 }
 
 std::string plain_of(const Variant &v) {
   std::string t = text("%-58s %-10s %-5s %-12s", v.name, name_of(v.algorithm), name_of(v.type), name_of(v.target));
-  if (is_convolution(v.algorithm))
+  if (v.algorithm == Algorithm::transform)
+    t += text(" tile %d x %d", v.fft_h, v.fft_w);
+  else if (v.algorithm == Algorithm::spectral_product)
+    t += text(" OC %3d tiles %d IC %2d stages %d warps %d", v.tile_oc, v.tile_ow, v.ic, v.stages, v.warps);
+  else if (is_convolution(v.algorithm))
     t += text(" OC %3d OW %3d OH %d IC %2d KW %s stages %d warps %d", v.tile_oc, v.tile_ow, v.tile_oh ? v.tile_oh : 1,
               v.ic, v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
   t += "\n";
   for (const KernelResources &r : kernel_resources())
-    if (std::string(r.variant) == v.name)
+    if (belongs(r, v))
       t += text("    %s on sm_%s: %d registers, %d bytes spilled, %d bytes of shared memory, %d threads\n", r.kernel,
                 r.arch, r.registers, r.spill_store_bytes + r.spill_load_bytes, r.shared_bytes, r.threads);
   return t;

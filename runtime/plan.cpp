@@ -16,6 +16,7 @@ hconv_status load_kernels(const hconv_plan &plan) {
   // Two addresses, since generated code may choose between kernels by alignment. Nothing reads or writes them. Packed
   // data and the workspace are always aligned.
   void *const aligned = reinterpret_cast<void *>(uintptr_t{4096});
+  const Scratch anything{aligned, size_t{1} << 62};
   for (uintptr_t address : {uintptr_t{4096}, uintptr_t{4096} + plan.geometry.element_bytes}) {
     void *const nowhere = reinterpret_cast<void *>(address);
     RunContext loading(plan.context.handle, plan.context.id, nullptr, true);
@@ -26,7 +27,7 @@ hconv_status load_kernels(const hconv_plan &plan) {
         return bad;
     if (plan.variant->target == Target::halide_ptx) // its launcher cannot load without launching
       continue;
-    if (hconv_status bad = call_conv(plan, &loading, nowhere, aligned, nullptr, nowhere, aligned, 1))
+    if (hconv_status bad = call_conv(plan, &loading, nowhere, aligned, nullptr, nowhere, anything, 1))
       return bad;
   }
   return HCONV_OK;
@@ -52,15 +53,23 @@ hconv_status create(const hconv_problem *problem, hconv_plan **result) {
   plan->variant = choice.variant;
   plan->pack = choice.pack;
   plan->pack_input = choice.pack_input;
-  plan->packed = packed_extents(*problem, *choice.variant);
-  plan->packed_bytes = static_cast<size_t>(plan->packed.elements * plan->geometry.element_bytes);
+  plan->product = choice.product;
+  plan->name = choice.variant->name;
+  if (plan->product) {
+    plan->name += std::string("+") + plan->product->name;
+    plan->transform = transform_layout(*problem, *choice.variant, *choice.product);
+  } else
+    plan->packed = packed_extents(*problem, *choice.variant);
+  plan->packed_bytes = static_cast<size_t>(packed_bytes(*problem, *choice.variant, choice.product));
   plan->input = packed_input(*problem, *choice.variant);
-  plan->workspace_bytes = static_cast<size_t>(workspace_bytes(*problem, *choice.variant));
+  const Workspace workspace = workspace_of(*problem, *choice.variant, choice.product);
+  plan->workspace_bytes = static_cast<size_t>(workspace.full);
+  plan->minimum_workspace_bytes = static_cast<size_t>(workspace.minimum);
   plan->launch_batch = launch_batch(plan->geometry, plan->input);
   if (plan->on_cuda())
     if (hconv_status bad = load_kernels(*plan))
       return bad;
-  log(LogLevel::info, "plan: %s -> %s (%s)", text_of(*problem).c_str(), plan->variant->name, choice.source.c_str());
+  log(LogLevel::info, "plan: %s -> %s (%s)", text_of(*problem).c_str(), plan->name.c_str(), choice.source.c_str());
   *result = plan.release();
   return HCONV_OK;
 }
@@ -93,6 +102,10 @@ size_t hconv_plan_workspace_bytes(const hconv_plan *plan) {
   return plan ? plan->workspace_bytes : 0;
 }
 
+size_t hconv_plan_minimum_workspace_bytes(const hconv_plan *plan) {
+  return plan ? plan->minimum_workspace_bytes : 0;
+}
+
 void hconv_plan_output_shape(const hconv_plan *plan, int64_t shape[4]) {
   if (!plan || !shape)
     return;
@@ -103,6 +116,6 @@ void hconv_plan_output_shape(const hconv_plan *plan, int64_t shape[4]) {
 }
 
 const char *hconv_plan_variant(const hconv_plan *plan) {
-  return plan ? plan->variant->name : "";
+  return plan ? plan->name.c_str() : "";
 }
 }

@@ -8,17 +8,21 @@
 #include "layout.h"
 #include "problem.h"
 #include "run_context.h"
+#include "transform.h"
 
 struct hconv_plan {
   hconv_problem problem;
   hconv::runtime::Geometry geometry;
+  std::string name; ///< of the variant, and behind a '+' of its product
   const hconv::runtime::Variant *variant;
-  const hconv::runtime::Variant *pack;
+  const hconv::runtime::Variant *pack;       ///< null: of transform
   const hconv::runtime::Variant *pack_input; ///< null: the variant reads x itself
-  hconv::runtime::PackedExtents packed;
+  const hconv::runtime::Variant *product;    ///< null: not of transform
+  hconv::runtime::PackedExtents packed;      ///< not of transform
   hconv::runtime::PackedInput input;
+  hconv::runtime::TransformLayout transform; ///< only of transform
   size_t packed_bytes;
-  size_t workspace_bytes;
+  size_t workspace_bytes, minimum_workspace_bytes;
   int64_t launch_batch; ///< images of one launch, so that each launch stays below 2^31 elements
   hconv::runtime::cuda::ContextRef context;
 
@@ -32,13 +36,22 @@ struct hconv_plan {
 
 namespace hconv::runtime {
 
+struct Scratch {
+  void *address;
+  size_t bytes;
+};
+
 /// Calls the plan's functions on addresses that have been checked; device addresses on CUDA, whose context is current.
 /// call_conv packs x into the workspace first where the variant wants it so, and the packed input of `batch` images
-/// fits.
+/// fits; a transform variant goes over as many chunks of tiles as the workspace makes it.
 hconv_status call_pack(const hconv_plan &plan, RunContext *run, const void *w, void *packed);
 hconv_status call_pack_input(const hconv_plan &plan, RunContext *run, const void *x, void *workspace, int64_t batch);
 hconv_status call_conv(const hconv_plan &plan, RunContext *run, const void *x, const void *packed, const void *bias,
-                       void *y, void *workspace, int64_t batch);
+                       void *y, Scratch workspace, int64_t batch);
+/// The parts of the above that are transform variants'.
+hconv_status call_transform_weights(const hconv_plan &plan, RunContext *run, const void *w, void *packed);
+hconv_status call_transform(const hconv_plan &plan, RunContext *run, const void *x, const void *packed,
+                            const void *bias, void *y, Scratch workspace, int64_t batch);
 
 /// HCONV_CHECK=1: waits for the stream and compares y with a float64 reference; packed weights with w.
 hconv_status check_result(const hconv_plan &plan, const DLTensor &x, const void *packed, const DLTensor *bias,

@@ -120,6 +120,8 @@ SumError sum_error(Algorithm algorithm, int64_t products) {
     const double cuts = 3.0 * terms;
     return {std::expm1(cuts * std::log1p(std::ldexp(1.0, -23))), cuts * smallest}; // (1 + 2^-23)^cuts - 1
   }
+  case Algorithm::transform: // has another one, transform_error
+  case Algorithm::spectral_product:
   case Algorithm::pack:
   case Algorithm::pack_input:
     break; // they copy

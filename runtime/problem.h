@@ -61,6 +61,7 @@ struct SumError {
 /// The promise for sums of `products` exact products and a bias, in any order, whatever their number.
 /// direct: (products + 1) * 2^-24 (Jeannerod and Rump 2013). mma: a step of a tensor core cuts, where float32
 /// arithmetic rounds, each product, the sum before it and the new sum: at most 3 * (products + 1) errors of 2^-23 each.
+/// Not for transform variants: see transform_error.
 SumError sum_error(Algorithm algorithm, int64_t products);
 
 } // namespace hconv::runtime

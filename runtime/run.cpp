@@ -48,11 +48,12 @@ hconv_status run(const hconv_plan *plan, const DLTensor *x, const void *packed, 
   if (hconv_status bad = scope.status())
     return bad;
   const Geometry &g = plan->geometry;
+  const Scratch scratch{workspace, std::min(workspace_bytes, plan->workspace_bytes)};
   for (int64_t first = 0; first < batch; first += plan->launch_batch) {
     RunContext run(plan->context.handle, plan->context.id, static_cast<cuda::Stream>(stream), false);
     if (hconv_status bad = call_conv(*plan, &run, data_of(*x) + first * g.x_image * g.element_bytes, packed,
                                      bias ? data_of(*bias) : nullptr, data_of(*y) + first * g.y_image * g.element_bytes,
-                                     workspace, std::min(plan->launch_batch, batch - first)))
+                                     scratch, std::min(plan->launch_batch, batch - first)))
       return bad;
   }
   return environment().check ? check_result(*plan, *x, packed, bias, *y, stream) : HCONV_OK;

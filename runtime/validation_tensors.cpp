@@ -1,5 +1,6 @@
 #include "validation.h"
 
+#include <algorithm>
 #include <cinttypes>
 
 #include "error.h"
@@ -138,6 +139,19 @@ hconv_status check_packed(const hconv_plan &plan, const void *packed) {
     return fail(HCONV_INVALID_ARGUMENT, "packed is at address %p; expected a multiple of 16.", packed);
   return accepted;
 }
+
+hconv_status check_workspace_size(const hconv_plan &plan, size_t bytes) {
+  if (bytes >= plan.minimum_workspace_bytes)
+    return accepted;
+  if (plan.minimum_workspace_bytes == plan.workspace_bytes)
+    return fail(HCONV_INVALID_ARGUMENT, "workspace_bytes is %zu; expected at least %zu (hconv_plan_workspace_bytes).",
+                bytes, plan.workspace_bytes);
+  return fail(
+      HCONV_INVALID_ARGUMENT,
+      "workspace_bytes is %zu; expected at least %zu (hconv_plan_minimum_workspace_bytes), and %zu for the full "
+      "speed (hconv_plan_workspace_bytes).",
+      bytes, plan.minimum_workspace_bytes, plan.workspace_bytes);
+}
 } // namespace
 
 hconv_status check_descriptor(const DLTensor *t, const char *name, int rank, const char *layout) {
@@ -192,16 +206,16 @@ hconv_status check_run(const hconv_plan &plan, const DLTensor *x, const void *pa
     return accepted;
   if (hconv_status bad = check_packed(plan, packed))
     return bad;
-  if (workspace_bytes < plan.workspace_bytes)
-    return fail(HCONV_INVALID_ARGUMENT, "workspace_bytes is %zu; expected at least %zu (hconv_plan_workspace_bytes).",
-                workspace_bytes, plan.workspace_bytes);
-  if (plan.workspace_bytes && !workspace)
-    return fail(HCONV_INVALID_ARGUMENT, "workspace is null; expected the address of %zu bytes.", plan.workspace_bytes);
-  if (plan.workspace_bytes && reinterpret_cast<uintptr_t>(workspace) % 16)
+  if (hconv_status bad = check_workspace_size(plan, workspace_bytes))
+    return bad;
+  const size_t used = std::min(workspace_bytes, plan.workspace_bytes);
+  if (used && !workspace)
+    return fail(HCONV_INVALID_ARGUMENT, "workspace is null; expected the address of %zu bytes.", used);
+  if (used && reinterpret_cast<uintptr_t>(workspace) % 16)
     return fail(HCONV_INVALID_ARGUMENT, "workspace is at address %p; expected a multiple of 16.", workspace);
   const Range ry = range_of(*y, expected_y(plan.problem));
   const Range rp{"packed", reinterpret_cast<uintptr_t>(packed), plan.packed_bytes};
-  const Range rw{"workspace", reinterpret_cast<uintptr_t>(workspace), plan.workspace_bytes};
+  const Range rw{"workspace", reinterpret_cast<uintptr_t>(workspace), used};
   if (hconv_status bad = check_apart(ry, rp))
     return bad;
   if (hconv_status bad = check_apart(ry, rw))

@@ -1,5 +1,6 @@
 #include "variants.h"
 
+#include <cstring>
 #include <iterator>
 
 // variants.inc is written from the manifest into the build tree; every row declares its ahead-of-time function here.
@@ -10,6 +11,14 @@ extern "C" {
 #define HCONV_DECLARE_mma(name) HCONV_DECLARE_direct(name)
 #define HCONV_DECLARE_pack(name) int name(const void *, halide_buffer_t *, halide_buffer_t *);
 #define HCONV_DECLARE_pack_input(name) int name(const void *, halide_buffer_t *, int32_t, int32_t, halide_buffer_t *);
+#define HCONV_DECLARE_transform(name)                                                                                  \
+  int name##_input(const void *, halide_buffer_t *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,     \
+                   halide_buffer_t *);                                                                                 \
+  int name##_weights(const void *, halide_buffer_t *, halide_buffer_t *);                                              \
+  int name##_output(const void *, halide_buffer_t *, halide_buffer_t *, int32_t, int32_t, int32_t, int32_t, int32_t,   \
+                    int32_t, halide_buffer_t *);
+#define HCONV_DECLARE_spectral_product(name)                                                                           \
+  int name(const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *);
 #define HCONV_VARIANT(name, algorithm, ...) HCONV_DECLARE_##algorithm(name)
 #include "variants.inc"
 #undef HCONV_VARIANT
@@ -18,10 +27,13 @@ extern "C" {
 namespace hconv::runtime {
 namespace {
 
-#define HCONV_FUNCTIONS_direct(name) name, nullptr, nullptr
-#define HCONV_FUNCTIONS_mma(name) name, nullptr, nullptr
-#define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr
-#define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name
+#define HCONV_FUNCTIONS_direct(name) name, nullptr, nullptr, {}, nullptr
+#define HCONV_FUNCTIONS_mma(name) HCONV_FUNCTIONS_direct(name)
+#define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr, {}, nullptr
+#define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name, {}, nullptr
+#define HCONV_FUNCTIONS_transform(name)                                                                                \
+  nullptr, nullptr, nullptr, {name##_input, name##_weights, name##_output}, nullptr
+#define HCONV_FUNCTIONS_spectral_product(name) nullptr, nullptr, nullptr, {}, name
 #define HCONV_VARIANT(name, algorithm, type, target, ...)                                                              \
   {#name, Algorithm::algorithm, Type::type, Target::target, __VA_ARGS__, HCONV_FUNCTIONS_##algorithm(name)},
 constexpr Variant variant_rows[] = {
@@ -30,8 +42,8 @@ constexpr Variant variant_rows[] = {
 #undef HCONV_VARIANT
 
 // The first row keeps the array legal where no CUDA variant is compiled.
-#define HCONV_KERNEL_RESOURCES(variant, kernel, arch, registers, spill_stores, spill_loads, shared, threads)           \
-  {#variant, #kernel, #arch, registers, spill_stores, spill_loads, shared, threads},
+#define HCONV_KERNEL_RESOURCES(function, kernel, arch, registers, spill_stores, spill_loads, shared, threads)          \
+  {#function, #kernel, #arch, registers, spill_stores, spill_loads, shared, threads},
 constexpr KernelResources resource_rows[] = {
     {"", "", "", 0, 0, 0, 0, 0},
 #if __has_include("variant_resources.inc")
@@ -49,6 +61,15 @@ Table<KernelResources> kernel_resources() {
   return {std::begin(resource_rows) + 1, std::end(resource_rows)};
 }
 
+bool belongs(const KernelResources &kernel, const Variant &variant) {
+  const size_t length = std::strlen(variant.name);
+  if (std::strncmp(kernel.function, variant.name, length) != 0)
+    return false;
+  const char *suffix = kernel.function + length;
+  const auto is = [suffix](const char *text) { return std::strcmp(suffix, text) == 0; };
+  return is("") || (variant.algorithm == Algorithm::transform && (is("_input") || is("_weights") || is("_output")));
+}
+
 const Variant *find_variant(const std::string &name) {
   for (const Variant &variant : variants())
     if (name == variant.name)
@@ -57,7 +78,7 @@ const Variant *find_variant(const std::string &name) {
 }
 
 const char *name_of(Algorithm algorithm) {
-  constexpr const char *names[] = {"direct", "mma", "pack", "pack_input"};
+  constexpr const char *names[] = {"direct", "mma", "transform", "spectral_product", "pack", "pack_input"};
   return names[static_cast<int>(algorithm)];
 }
 
@@ -76,7 +97,7 @@ bool is_cuda(Target target) {
 }
 
 bool is_convolution(Algorithm algorithm) {
-  return algorithm == Algorithm::direct || algorithm == Algorithm::mma;
+  return algorithm == Algorithm::direct || algorithm == Algorithm::mma || algorithm == Algorithm::transform;
 }
 
 } // namespace hconv::runtime

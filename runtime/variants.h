@@ -9,7 +9,8 @@
 namespace hconv::runtime {
 
 /// `mma` is direct's sum on tensor cores. It reads packed input, channels innermost, which `pack_input` writes.
-enum class Algorithm { direct, mma, pack, pack_input };
+/// `transform` transforms tiles of x, and of products of spectra back to y; `spectral_product` multiplies in between.
+enum class Algorithm { direct, mma, transform, spectral_product, pack, pack_input };
 enum class Type { f32, bf16, f16, b32, b16 };
 enum class Target { cuda, halide_ptx, cpu, cpu_baseline, cpu_avx2, cpu_avx512 };
 
@@ -30,21 +31,44 @@ using PackFunction = int (*)(const void *user_context, halide_buffer_t *w, halid
 using PackInputFunction = int (*)(const void *user_context, halide_buffer_t *x, int32_t pad_top, int32_t pad_left,
                                   halide_buffer_t *packed);
 
+/// Spectra are float32 and planar, innermost extent first: X[N,2,ICp,F], W[OCp,2,ICp,F], Y[N,2,OCp,F], with N tiles and
+/// F frequencies; see docs/transform.md. Tile first_tile + n of the batch is at n.
+using SpectrumInputFunction = int (*)(const void *user_context, halide_buffer_t *x, int32_t pad_top, int32_t pad_left,
+                                      int32_t step_h, int32_t step_w, int32_t tiles_h, int32_t tiles_w,
+                                      int32_t first_tile, halide_buffer_t *spectra);
+/// The conjugate spectra of w[KW,KH,IC,OC], divided by the number of a tile's elements.
+using SpectrumWeightsFunction = int (*)(const void *user_context, halide_buffer_t *w, halide_buffer_t *spectra);
+using SpectrumOutputFunction = int (*)(const void *user_context, halide_buffer_t *spectra, halide_buffer_t *bias,
+                                       int32_t has_bias, int32_t step_h, int32_t step_w, int32_t tiles_h,
+                                       int32_t tiles_w, int32_t first_tile, halide_buffer_t *y);
+/// Y[n,.,oc,f] = sum over ic of X[n,.,ic,f] * W[oc,.,ic,f].
+using ProductFunction = int (*)(const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *y);
+
+struct TransformFunctions {
+  SpectrumInputFunction input;
+  SpectrumWeightsFunction weights;
+  SpectrumOutputFunction output;
+};
+
 struct Variant {
   const char *name;
   Algorithm algorithm;
   Type type;
   Target target;
   int32_t tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, stages, warps, min_blocks, thread_oh,
-      kh_tile, unroll_ic;       ///< 0: not given; of mma, thread_* is the tile of a warp
+      kh_tile, unroll_ic;       ///< 0: not given; of mma, thread_* is the tile of a warp; of products, ow stands for n
+  int32_t fft_h, fft_w;         ///< extents of a tile of x, of transform
   ConvFunction conv;            ///< of direct and mma, else null
   PackFunction pack;            ///< of pack, else null
   PackInputFunction pack_input; ///< of pack_input, else null
+  TransformFunctions transform; ///< of transform, else null
+  ProductFunction product;      ///< of spectral_product, else null
 };
 
-/// One kernel of one CUDA variant on one architecture, as ptxas reported it.
+/// One kernel of one compiled function on one architecture, as ptxas reported it.
 struct KernelResources {
-  const char *variant, *kernel, *arch;
+  const char *function; ///< the variant's name; of transform with a suffix
+  const char *kernel, *arch;
   int32_t registers, spill_store_bytes, spill_load_bytes, shared_bytes, threads;
 };
 
@@ -56,6 +80,9 @@ template <class T> struct Table {
 
 Table<Variant> variants();
 Table<KernelResources> kernel_resources();
+
+/// Whether a kernel is one of the variant's functions'.
+bool belongs(const KernelResources &kernel, const Variant &variant);
 
 /// The row of that name, or null.
 const Variant *find_variant(const std::string &name);

@@ -4,6 +4,10 @@ The data is random, so rounding errors add up like a random walk. Adding n produ
 has a standard deviation of sqrt(k) and is rounded with an error of at most u of it: in all u * sqrt(1 + 2 + ... + n),
 which relative to the result's sqrt(n) is u * sqrt((n + 1) / 2). Tensor cores truncate instead (unit 2^-23), and a
 truncation always errs to one side: that adds up to one unit for each step of at least 8 products.
+
+In the transform domain an output's error is that of its tile, spread over it evenly. Each of log2(TH TW) + 2 levels of
+butterflies errs by at most 5 u of the tile's 2-norm (docs/transform.md), in x, in w and on the way back, independently; a
+product of spectra adds up twice as many numbers as there are channels.
 """
 
 from __future__ import annotations
@@ -42,5 +46,15 @@ def bound(n: int, kind: str, mode: str, slack: float = 1.0) -> Bound:
         summation = TRUNCATED * (walk + n / 8)
     if kind == "f32" and mode == "tf32":
         summation += math.sqrt(2) * TF32  # both factors of each product are rounded, independently
+    return _with_store(summation, kind, slack)
+
+
+def transform_bound(channels: int, kind: str) -> Bound:
+    """The same for a variant of the transform domain, with tiles of up to 64 x 64."""
+    levels = math.log2(64 * 64) + 2
+    return _with_store(FLOAT32 * (5 * math.sqrt(3 * levels) + math.sqrt((2 * channels + 1) / 2)), kind, 1.0)
+
+
+def _with_store(summation: float, kind: str, slack: float) -> Bound:
     store = STORE[kind]
     return Bound(slack * (summation + store), slack * store, slack * DEVIATIONS * summation, slack * SMALLEST[kind])

@@ -8,11 +8,10 @@ import os
 import hconv
 from hconv._native import library
 
-from .bounds import bound
+from .bounds import bound, transform_bound
 from .data import GuardedOutput
 from .records import Record
-
-TYPE_NAMES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
+from .variants import variant_names
 
 
 def measure(case, mode, clock, who="hconv", one_call=False) -> Record:
@@ -29,7 +28,9 @@ def measure(case, mode, clock, who="hconv", one_call=False) -> Record:
             call = plan.prepare(case.x, plan.pack(case.w), out=output.y)
         y = call()
         clock.synchronize()
-        error, wrong = case.check(y, bound(shape.reduction, case.kind, mode))
+        limit = (transform_bound(shape.in_channels, case.kind) if "_transform_" in plan.variant
+                 else bound(shape.reduction, case.kind, mode))
+        error, wrong = case.check(y, limit)
         wrong = wrong or output.damage()
     except hconv.Error as reason:
         return Record(ms=None, error=float("nan"), note=f"{type(reason).__name__}: {reason}", **common)
@@ -56,20 +57,10 @@ def pinned(variant: str):
         pin(before)
 
 
-def variant_names(kind: str, device: str) -> list:
-    """Names of the compiled variants that compute a type on a device."""
-    listed = hconv.list_variants()
-    rows = listed["variants"] if isinstance(listed, dict) else listed
-    on_gpu = device == "cuda"
-    return [row["name"] for row in rows
-            if not row["algorithm"].startswith("pack") and row["type"] in (kind, TYPE_NAMES[kind])
-            and row["target"].startswith("cpu") != on_gpu]
-
-
 def measure_variants(case, mode, clock) -> list:
     """Every variant that takes the case; those that decline it are left out."""
     records = []
-    for name in variant_names(case.kind, case.device):
+    for name in variant_names(hconv.list_variants(), case.kind, case.device):
         with pinned(name):
             try:
                 hconv.Plan.for_arrays(case.x, case.w, case.shape.padding, mode)

@@ -50,6 +50,7 @@ _FUNCTIONS = {
     "hconv_plan_destroy": (None, [c_void_p]),
     "hconv_plan_packed_bytes": (c_size_t, [c_void_p]),
     "hconv_plan_workspace_bytes": (c_size_t, [c_void_p]),
+    "hconv_plan_minimum_workspace_bytes": (c_size_t, [c_void_p]),
     "hconv_plan_output_shape": (None, [c_void_p, POINTER(c_int64)]),
     "hconv_plan_variant": (c_char_p, [c_void_p]),
     "hconv_pack": (c_int, [c_void_p, _TENSOR, c_void_p, c_size_t, c_void_p]),

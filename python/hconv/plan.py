@@ -112,7 +112,7 @@ class PreparedRun:
     def __init__(self, plan, x, packed, bias, out, workspace, stream: Stream):
         self.out = out.array
         self._arguments = (plan._handle, x.reference, packed.address, bias and bias.reference, out.reference,
-                           workspace[1], plan.workspace_bytes, stream.handle)
+                           workspace[1], workspace[2], stream.handle)
         self._keep = (plan, x, packed, bias, out, workspace)
         self._run = library().hconv_run
         self._guard = device_guard(x.array) if is_torch(x.array) else None
@@ -162,7 +162,13 @@ class Plan:
 
     @property
     def workspace_bytes(self) -> int:
+        """Scratch memory with which a run is fastest; it is taken for each run."""
         return library().hconv_plan_workspace_bytes(self._handle)
+
+    @property
+    def minimum_workspace_bytes(self) -> int:
+        """Scratch memory with which a run still works, bitwise the same but slower where it is less."""
+        return library().hconv_plan_minimum_workspace_bytes(self._handle)
 
     @property
     def output_shape(self) -> tuple:
@@ -182,23 +188,26 @@ class Plan:
             check(library().hconv_pack(self._handle, weights.reference, into.address, into.nbytes, stream.handle))
         return into
 
-    def prepare(self, x, packed: PackedWeights, bias=None, out=None, stream=None) -> PreparedRun:
-        """Binds all arguments of a run (and allocates y where `out` is None), for calls that repeat."""
+    def prepare(self, x, packed: PackedWeights, bias=None, out=None, stream=None, workspace_bytes=None) -> PreparedRun:
+        """Binds all arguments of a run (and allocates y where `out` is None), for calls that repeat.
+
+        workspace_bytes: scratch memory, from minimum_workspace_bytes on; without it workspace_bytes of the plan."""
         source, stream = Descriptor(x, "x"), Stream(x, stream)
         with stream.allocating():
             if out is None:
                 out = empty_like_kind(x, self.output_shape, source.dtype, source.device)
-            workspace = _aligned_bytes(x, self.workspace_bytes, self._native.device)
+            count = self.workspace_bytes if workspace_bytes is None else workspace_bytes
+            workspace = (*_aligned_bytes(x, count, self._native.device), count)
         _check_writeable(out)
         return PreparedRun(self, source, packed, None if bias is None else Descriptor(bias, "bias"),
                            Descriptor(out, "out"), workspace, stream)
 
-    def run(self, x, packed: PackedWeights, bias=None, out=None, stream=None):
+    def run(self, x, packed: PackedWeights, bias=None, out=None, stream=None, workspace_bytes=None):
         """y[B, OC, OH, OW] of x[B, IC, H, W] and packed weights; bias[OC]. Returns `out`, or a new array of x's kind.
 
         On CUDA the work is queued on `stream` (default: PyTorch's current stream for tensors, else the default stream).
         """
-        return self.prepare(x, packed, bias, out, stream)()
+        return self.prepare(x, packed, bias, out, stream, workspace_bytes)()
 
 
 def _check_writeable(out) -> None:

@@ -75,8 +75,24 @@ TEST(Reference, AdmitsWhatIsPromisedAndNoMore) {
   EXPECT_TRUE(compare_with_float64(c.problem, Type::f32, 2.4e-4, c.x, c.w, c.y).right());
 }
 
+TEST(Reference, InTheTransformDomainNormsOfTileAndFilterCount) {
+  // Tiles of 3 pixels for 2 outputs: [0 1 2], [2 3 4] with norms sqrt(5) and sqrt(29), and a filter (10, 100).
+  Written c;
+  PromisedError promise(1e-4);
+  promise.tiles = PromisedError::Tiles{1, 3, 1, 2};
+  const auto right = [&](float first, float third) {
+    const std::vector<unsigned char> y = Written::bytes({100 + first, 210, 320 + third, 430});
+    return compare_with_float64(c.problem, Type::f32, promise, c.x, c.w, y).right();
+  };
+  EXPECT_TRUE(right(0.0224f, 0.0540f)); // 1e-4 * sqrt(5 * 10100) is 0.02247, with sqrt(29) 0.05412
+  EXPECT_FALSE(right(0.0226f, 0));
+  EXPECT_FALSE(right(0, 0.0543f));
+}
+
 TEST(Reference, TheLibraryPromisesFloat32SumsOnTheCpu) {
-  EXPECT_DOUBLE_EQ(promised_error(Written().problem), kTwoProducts);
+  const PromisedError promise = promised_error(Written().problem);
+  EXPECT_DOUBLE_EQ(promise.relative, kTwoProducts);
+  EXPECT_FALSE(promise.tiles.has_value());
 }
 
 TEST(Reference, SamplesWhatIsTooLarge) {

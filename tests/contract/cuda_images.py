@@ -54,10 +54,13 @@ def nvcc_release(nvcc):
     return found.group(1)
 
 
-def cuda_variants(build):
-    """Rows of the manifest whose kernels are printed as CUDA, in its order."""
+def cuda_functions(build):
+    """Rows of the manifest whose kernels are printed as CUDA, in its order: one a compiled function, which is its name;
+    `kind` is the algorithm, with the function's suffix where an algorithm has several."""
     path = pathlib.Path(build) / "variants/variants.json"
-    return [row for row in json.loads(path.read_text(encoding="utf-8")) if row["target"] == "cuda"]
+    return [{**row, "name": function, "kind": row["algorithm"] + function.removeprefix(row["name"])}
+            for row in json.loads(path.read_text(encoding="utf-8")) if row["target"] == "cuda"
+            for function in row["functions"]]
 
 
 def parse_ptxas(text):
@@ -128,7 +131,7 @@ def kernels_of(build, name, nvcc, release):
 def all_kernels(build, nvcc, jobs):
     """Kernel rows of all variants, in the manifest's order and that of ARCHS."""
     release = nvcc_release(nvcc)
-    names = [row["name"] for row in cuda_variants(build)]
+    names = [row["name"] for row in cuda_functions(build)]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         rows = [row for rows in pool.map(lambda name: kernels_of(build, name, nvcc, release), names)
                 for row in sorted(rows, key=lambda row: (row.name, ARCHS.index(row.arch)))]

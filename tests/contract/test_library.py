@@ -82,8 +82,8 @@ def test_libraries_need_only_the_system(build_dir):
 
 
 def test_no_cuda_variant_uses_halides_own_cuda_launcher(build_dir):
-    objects = sorted((build_dir / "variants").glob("conv2d_*_cuda.o"))
-    assert objects
+    objects = sorted((build_dir / "variants").glob("*_cuda*.o"))
+    assert any(path.name.startswith("conv2d_") for path in objects)
     for path in objects:
         undefined = run("nm", "--undefined-only", path)
         assert "hconv_cuda_launch" in undefined

@@ -30,6 +30,8 @@ public:
   Convolution &operator=(const Convolution &) = delete;
 
   const Shape &shape() const { return shape_; }
+  /** The workspace from now on: so many bytes instead of hconv_plan_workspace_bytes. */
+  void set_workspace(size_t bytes);
   hconv_plan *plan() const { return plan_; }
   std::string variant() const { return hconv_plan_variant(plan_); }
 
@@ -52,13 +54,17 @@ private:
  * first wrong element with its indices. */
 testing::AssertionResult equals_rounded(const Shape &shape, const Elements &y, const std::vector<double> &exact);
 
-/** Compares the output of the variant of that name with float64 values, within error_bound. */
+/** Compares the output of the variant of that name with float64 values, within the error bound of its algorithm. */
 testing::AssertionResult within_bound(const Shape &shape, const std::string &variant, const Elements &y,
-                                      const std::vector<double> &exact, const std::vector<double> &magnitudes);
+                                      const std::vector<double> &exact, const Inputs &inputs);
+
+/** Of integers: equals_rounded for a variant that adds up products, within_bound for one of the transform domain. */
+testing::AssertionResult right_on_integers(const Shape &shape, const std::string &variant, const Elements &y,
+                                           const std::vector<double> &exact, const Inputs &inputs);
 
 /** Runs one variant on integers, and compares exactly. */
 testing::AssertionResult exact_on_integers(const Shape &shape, const Variant &variant, bool with_bias);
-/** The same for what the library chooses in a mode. */
+/** The same for what the library chooses in a mode; a transform variant within its bound. */
 testing::AssertionResult exact_on_integers(const Shape &shape, Element type, hconv_math math, bool with_bias);
 
 } // namespace hconv_test

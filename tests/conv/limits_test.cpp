@@ -35,23 +35,37 @@ Elements one_call(const Shape &s, Element type, const Inputs &in, int64_t byte_o
   return y;
 }
 
+/** Exact on integers, or in the transform domain within the bound; `pin` as for PinnedVariant. */
+testing::AssertionResult one_call_is_right(const Shape &s, Element type, bool bias, int64_t byte_offset = 0,
+                                           const std::string &pin = "") {
+  const ExactCase &exact = exact_case(s, bias);
+  const std::string variant = Convolution(s, type, pin, HCONV_MATH_FP32).variant();
+  const PinnedVariant pinned(pin);
+  return right_on_integers(s, variant, one_call(s, type, exact.inputs, byte_offset), exact.y, exact.inputs);
+}
+
 TEST(OneCall, IsExactInEveryType) {
   for (const char *text : {"2,3,10,12,3,3,5", "1,17,9,8,2,5,3,1:0:2:3", "1,1,1,1,1,1,1", "3,4,6,70,3,3,40"}) {
     const Shape s = shape_from_text(text);
     for (Element type : all_elements)
       for (bool bias : {false, true})
-        EXPECT_TRUE(equals_rounded(s, one_call(s, type, exact_case(s, bias).inputs), exact_case(s, bias).y));
+        EXPECT_TRUE(one_call_is_right(s, type, bias));
   }
+}
+
+TEST(OneCall, TransformsWithAWorkspaceOfItsOwn) {
+  const Shape s = shape_from_text("2,3,20,18,5,4,3,1:0:2:3");
+  for (const Variant &v : transform_variants())
+    EXPECT_TRUE(one_call_is_right(s, v.type, true, bytes_of(v.type), v.name));
 }
 
 // The same shape aligned, displaced by byte_offset, aligned; then the other type of the same size.
 TEST(OneCall, CachedPlansServeEveryAlignmentAndType) {
   const Shape s = shape_from_text("2,7,13,33,3,3,5");
-  const ExactCase &exact = exact_case(s, true);
   for (int round = 0; round < 2; round++)
     for (Element type : {Element::f16, Element::bf16, Element::f32})
       for (int64_t elements : {0, 1, 3, 0})
-        EXPECT_TRUE(equals_rounded(s, one_call(s, type, exact.inputs, elements * bytes_of(type)), exact.y))
+        EXPECT_TRUE(one_call_is_right(s, type, true, elements * bytes_of(type)))
             << "displaced by " << elements << " elements";
 }
 
@@ -84,8 +98,9 @@ TEST_P(LargeBatch, ComputesEveryImage) {
   if (emulated())
     s.IC = s.OC = s.H = s.W = s.KH = s.KW = 1;
   // One small set of images over and over, each told apart by the integer it adds up to.
-  Inputs in = integer_inputs(s, false, 3);
-  EXPECT_TRUE(equals_rounded(s, Convolution(s, Element::f32, "", HCONV_MATH_FP32)(in), convolve(s, in)));
+  const Inputs in = integer_inputs(s, false, 3);
+  Convolution convolution(s, Element::f32, "", HCONV_MATH_FP32);
+  EXPECT_TRUE(right_on_integers(s, convolution.variant(), convolution(in), convolve(s, in), in));
 }
 
 INSTANTIATE_TEST_SUITE_P(Limits, LargeBatch, testing::Values(65535, 65536, 65537, 131073));
@@ -95,8 +110,9 @@ TEST(LargeKernelBatch, ComputesEveryImage) {
   s.B = 65537, s.IC = 4, s.OC = 1, s.H = s.W = 32, s.KH = s.KW = 16;
   if (emulated() || !full_run())
     GTEST_SKIP() << "a gigabyte of data: set HCONV_TEST_FULL=1, on the CPU or a GPU";
-  Inputs in = integer_inputs(s, false, 4);
-  EXPECT_TRUE(equals_rounded(s, Convolution(s, Element::f32, "", HCONV_MATH_FP32)(in), convolve(s, in)));
+  const Inputs in = integer_inputs(s, false, 4);
+  Convolution convolution(s, Element::f32, "", HCONV_MATH_FP32);
+  EXPECT_TRUE(right_on_integers(s, convolution.variant(), convolution(in), convolve(s, in), in));
 }
 
 // The direct algorithm needs no scratch memory, and packed weights grow only by whole tiles.

@@ -1,5 +1,6 @@
 #include "reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -44,6 +45,31 @@ std::vector<double> convolve_magnitudes(const Shape &shape, const Inputs &inputs
     for (double &value : *values)
       value = std::fabs(value);
   return convolve(shape, magnitudes);
+}
+
+std::vector<double> convolve_norms(const Shape &s, const Inputs &in, int fft_h, int fft_w) {
+  const int64_t step_h = fft_h - s.KH + 1, step_w = fft_w - s.KW + 1;
+  std::vector<double> y(s.y_size());
+  std::map<std::vector<int64_t>, double> tiles;
+  for (int64_t i = 0; i < s.y_size(); i++) {
+    const int64_t ow = i % s.OW(), oh = i / s.OW() % s.OH(), oc = i / (s.OW() * s.OH()) % s.OC;
+    const int64_t b = i / (s.OW() * s.OH() * s.OC);
+    const std::vector<int64_t> place = {b, oh / step_h * step_h - s.pad.top, ow / step_w * step_w - s.pad.left};
+    const auto [tile, made] = tiles.try_emplace(place, 0.0);
+    if (made) {
+      double squares = 0;
+      for (int64_t ic = 0; ic < s.IC; ic++)
+        for (int64_t h = std::max<int64_t>(place[1], 0); h < std::min(place[1] + fft_h, s.H); h++)
+          for (int64_t w = std::max<int64_t>(place[2], 0); w < std::min(place[2] + fft_w, s.W); w++)
+            squares += std::pow(in.x[((b * s.IC + ic) * s.H + h) * s.W + w], 2);
+      tile->second = std::sqrt(squares);
+    }
+    double squares = 0;
+    for (int64_t k = 0; k < s.terms(); k++)
+      squares += std::pow(in.w[oc * s.terms() + k], 2);
+    y[i] = tile->second * std::sqrt(squares) + (in.bias.empty() ? 0 : std::fabs(in.bias[oc]));
+  }
+  return y;
 }
 
 Inputs integer_inputs(const Shape &shape, bool with_bias, uint64_t seed) {
@@ -106,6 +132,13 @@ double error_bound(const Shape &shape, Element type, bool truncates, double exac
     return sum_error;
   const double store_error = unit_roundoff(type) * (std::fabs(exact) + sum_error);
   return sum_error + std::max(store_error, std::ldexp(1.0, smallest_exponent(type) - 1));
+}
+
+double transform_error_bound(const Shape &shape, int fft_h, int fft_w, double magnitude) {
+  const double u = std::ldexp(1.0, -24), levels = std::log2(double(fft_h) * fft_w) + 2;
+  const double spectrum = std::pow(1 + 5 * u, levels) - 1, products = 2 * std::sqrt(2.0) * double(shape.IC) * u;
+  const double relative = std::pow(1 + spectrum, 2) * (1 + products) * (1 + 2 * spectrum) * (1 + u) - 1;
+  return relative * magnitude + std::ldexp(1.0, -120); // the tests' numbers are far from underflow
 }
 
 } // namespace hconv_test

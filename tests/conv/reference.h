@@ -19,6 +19,10 @@ std::vector<double> convolve(const Shape &shape, const Inputs &inputs);
 /** Sum of |x||w| (+ |bias|) over each output's window, the magnitude that rounding errors are measured against. */
 std::vector<double> convolve_magnitudes(const Shape &shape, const Inputs &inputs);
 
+/** |tile| * |filter| (+ |bias|) for each output, where a tile of fft_h x fft_w pixels, all channels, gives
+ * fft_h - KH + 1 by fft_w - KW + 1 outputs: 2-norms, the magnitude of errors in the transform domain. */
+std::vector<double> convolve_norms(const Shape &shape, const Inputs &inputs, int fft_h, int fft_w);
+
 /** Integers small enough that every partial sum, in any order, is exact in float32, and every input in each type. */
 Inputs integer_inputs(const Shape &shape, bool with_bias, uint64_t seed = 1);
 
@@ -36,5 +40,10 @@ const ExactCase &exact_case(const Shape &shape, bool with_bias);
  * with n the number of roundings, then the rounding of the store. `truncates` is for tensor cores, which align the
  * products of a step and the sum to the largest of them and cut, where float32 arithmetic rounds. */
 double error_bound(const Shape &shape, Element type, bool truncates, double exact, double magnitude);
+
+/** The same for an output that was computed in the transform domain, before the store, where `magnitude` is of
+ * convolve_norms. Derived in docs/transform.md: 5 units for each level of butterflies, in x, in w, and twice on the way
+ * back, and 2 sqrt(2) units for each channel. */
+double transform_error_bound(const Shape &shape, int fft_h, int fft_w, double magnitude);
 
 } // namespace hconv_test

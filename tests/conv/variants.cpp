@@ -35,13 +35,22 @@ bool serves(const std::string &target) {
   return target == "cpu_baseline" || target == "cpu";
 }
 
-std::vector<Variant> read_variants() {
-  std::map<Element, int> count;
+struct Listed {
   std::vector<Variant> variants;
+  std::vector<std::string> products;
+};
+
+Listed read_list() {
+  std::map<Element, int> count;
+  Listed listed;
   for (const nlohmann::json &row : nlohmann::json::parse(list_as_json())) {
     const std::string algorithm = row.at("algorithm"), target = row.at("target");
     if (algorithm.compare(0, 4, "pack") == 0 || !serves(target))
       continue;
+    if (algorithm == "spectral_product") {
+      listed.products.push_back(row.at("name"));
+      continue;
+    }
     auto parameter = [&](const char *key) { return row.at("parameters").at(key).get<int>(); };
     Variant v;
     v.name = row.at("name");
@@ -50,9 +59,23 @@ std::vector<Variant> read_variants() {
     v.type = element_from_name(row.at("type"));
     v.tile_oc = parameter("tile_oc"), v.tile_ow = parameter("tile_ow"), v.tile_oh = parameter("tile_oh");
     v.ic = parameter("ic"), v.kh_tile = parameter("kh_tile"), v.kw_tile = parameter("kw_tile"), v.kw = parameter("kw");
+    v.fft_h = parameter("fft_h"), v.fft_w = parameter("fft_w");
     v.index = count[v.type]++;
-    variants.push_back(v);
+    listed.variants.push_back(v);
   }
+  return listed;
+}
+
+const Listed &listed() {
+  static const Listed listed = read_list();
+  return listed;
+}
+
+std::vector<Variant> those_that(bool transform) {
+  std::vector<Variant> variants;
+  for (const Variant &v : all_variants())
+    if (v.transforms() == transform)
+      variants.push_back(v);
   return variants;
 }
 
@@ -79,20 +102,33 @@ Shape Variant::fitted(Shape shape) const {
 }
 
 const std::vector<Variant> &all_variants() {
-  static const std::vector<Variant> variants = read_variants();
+  return listed().variants;
+}
+
+const std::vector<Variant> &summing_variants() {
+  static const std::vector<Variant> variants = those_that(false);
   return variants;
+}
+
+const std::vector<Variant> &transform_variants() {
+  static const std::vector<Variant> variants = those_that(true);
+  return variants;
+}
+
+const std::vector<std::string> &spectral_products() {
+  return listed().products;
 }
 
 const Variant &variant_named(const std::string &name) {
   for (const Variant &v : all_variants())
-    if (v.name == name)
+    if (v.name == name.substr(0, name.find('+')))
       return v;
   throw std::invalid_argument("'" + name + "' is no variant of the test device");
 }
 
 std::vector<Variant> variants_of_16_bits() {
   std::vector<Variant> variants;
-  for (const Variant &v : all_variants())
+  for (const Variant &v : summing_variants())
     if (v.type != Element::f32)
       variants.push_back(v);
   return variants;

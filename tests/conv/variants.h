@@ -15,12 +15,16 @@ namespace hconv_test {
 struct Variant {
   std::string name, algorithm, target;
   Element type;
-  int tile_oc, tile_ow, tile_oh, ic, kh_tile, kw_tile, kw; // of the manifest row, 0 where it has none
-  int index;                                               // its place among the variants of its type on this device
+  int tile_oc, tile_ow, tile_oh, ic, kh_tile, kw_tile, kw, fft_h, fft_w; // of the manifest row, 0 where it has none
+  int index; // its place among the variants of its type on this device
 
-  /** Whether it can compute `shape`: one made for one KW, or for whole chunks of KH, takes no other. */
+  /** Whether it works in the transform domain: then errors are relative to the norms of tile and filter. */
+  bool transforms() const { return algorithm == "transform"; }
+  /** Whether it can compute `shape`: one made for one KW, or for whole chunks of KH, takes no other, and a transform no
+   * kernel larger than its tile. */
   bool takes(const Shape &shape) const {
-    return (kw == 0 || shape.KW % kw == 0) && shape.KH % std::max(kh_tile, 1) == 0;
+    return (kw == 0 || shape.KW % kw == 0) && shape.KH % std::max(kh_tile, 1) == 0 &&
+           (!transforms() || (shape.KH <= fft_h && shape.KW <= fft_w));
   }
   /** About the same outputs with a kernel that it takes: KH rounded up to whole chunks, KW its own, H and W to match,
    * but at least 1. */
@@ -34,13 +38,21 @@ std::ostream &operator<<(std::ostream &out, const Variant &variant);
 /** Every convolution variant that hconv_list reports for the test device and this processor can run, of any type. */
 const std::vector<Variant> &all_variants();
 
-/** The one of that name; throws std::invalid_argument when it is not among them. */
+/** Those that add up products, in the order of all_variants: on small integers they are exact. */
+const std::vector<Variant> &summing_variants();
+/** Those that work in the transform domain. */
+const std::vector<Variant> &transform_variants();
+/** Names of the kernels that multiply the spectra of transform variants. */
+const std::vector<std::string> &spectral_products();
+
+/** The one of that name, whatever product stands behind a '+'; throws std::invalid_argument when it is not among them. */
 const Variant &variant_named(const std::string &name);
 
-/** Those of 16-bit types. */
+/** Those of 16-bit types that add up products. */
 std::vector<Variant> variants_of_16_bits();
 
-/** Pins plans made in its lifetime to one variant, by $HCONV_VARIANT. Not to be used beside other threads. */
+/** Pins plans made in its lifetime to one variant, by $HCONV_VARIANT: a name, of a transform variant perhaps with '+'
+ * and that of a product. Not to be used beside other threads. */
 class PinnedVariant {
 public:
   explicit PinnedVariant(const std::string &name);

@@ -1,6 +1,7 @@
 """Runs LLVM FileCheck over what is generated for each CUDA variant of the manifest.
 
-ALGORITHM.cuda.check looks at the CUDA text, ALGORITHM.sass.check at the machine code for sm_90a. The manifest row's keys
+KIND.cuda.check looks at the CUDA text, KIND.sass.check at the machine code for sm_90a; KIND is the algorithm, or one of
+its functions where it has several (transform_input). The manifest row's keys
 are variables there (tile_oc is [[TILE_OC]]), besides NAME, CTYPE (C++ element type), THREADS, ACCUMULATORS (sums of one
 thread), LDS_BITS (widest load of shared float32), VECTOR (elements in 16 bytes) and STAGES_IN_FLIGHT.
 Lines that hold only for one element type carry the prefix
@@ -23,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests/contract"))
 import cuda_images  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("HCONV_BUILD_DIR", ROOT / "build/default"))
-VARIANTS = cuda_images.cuda_variants(BUILD)
+VARIANTS = cuda_images.cuda_functions(BUILD)
 CTYPES = {"f32": "float", "bf16": "hconv::bfloat16", "f16": "hconv::half", "b32": "uint32_t", "b16": "uint16_t"}
 ELEMENT_BYTES = {"f32": 4, "bf16": 2, "f16": 2, "b32": 4, "b16": 2}
 # Who computes thread_oc x thread_oh x thread_ow outputs: a thread, or a warp.
@@ -104,7 +105,7 @@ def test_there_are_cuda_variants_of_every_type():
 def test_cuda(row):
     text = (BUILD / f"variants/{row['name']}.cu").read_text(encoding="utf-8")
     # Sums of another precision, and calls that the printer did not know.
-    file_check(HERE / f"{row['algorithm']}.cuda.check", text, "CUDA", row, forbidden=("double", "unknown", "atomic"))
+    file_check(HERE / f"{row['kind']}.cuda.check", text, "CUDA", row, forbidden=("double", "unknown", "atomic"))
 
 
 @pytest.mark.parametrize("row", VARIANTS, ids=ids)
@@ -112,7 +113,7 @@ def test_sass(row, nvcc, cuobjdump):
     image, _ = cuda_images.assemble(BUILD, row["name"], nvcc, cuda_images.nvcc_release(nvcc))
     text = cuda_images.run([cuobjdump, "-sass", "-arch", SASS_ARCH, image])
     # Local memory, that is spills or an array that is not in registers; double precision; generic addressing.
-    file_check(HERE / f"{row['algorithm']}.sass.check", text, "SASS", row,
+    file_check(HERE / f"{row['kind']}.sass.check", text, "SASS", row,
                forbidden=("LDL", "STL", "DFMA", "DADD", "DMUL", " LD.E", " ST.E"))
     if row["algorithm"] == "direct":
         # Each sum of a thread once a tap that is staged: the loops around them are unrolled, and products are fused.

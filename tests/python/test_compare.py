@@ -7,7 +7,7 @@ import compare
 import numpy
 import pytest
 from conftest import ROOT
-from lib import bounds, records, shapes
+from lib import bounds, records, shapes, variants
 from lib.records import Record
 
 
@@ -84,6 +84,46 @@ def test_bound_of_a_rounded_store():
     limit = bounds.bound(9, "f16", "fp32")
     assert numpy.linalg.norm(stored - y) / numpy.linalg.norm(y) <= limit.relative
     assert numpy.all(numpy.abs(stored - y) <= limit.store * numpy.abs(y) + limit.smallest)
+
+
+def float32_transform(values, sign=-1):
+    """Radix-2 Fourier transform of the last axis, every butterfly rounded to complex64; scipy and numpy round less often."""
+    n = values.shape[-1]
+    if n == 1:
+        return values
+    even, odd = float32_transform(values[..., ::2], sign), float32_transform(values[..., 1::2], sign)
+    turned = odd * numpy.exp(sign * 2j * numpy.pi * numpy.arange(n // 2) / n).astype(numpy.complex64)
+    return numpy.concatenate([even + turned, even - turned], axis=-1)
+
+
+@pytest.mark.parametrize("channels", (1, 96))
+def test_transform_bound_holds_for_float32_transforms_and_not_for_less(channels):
+    """A circular correlation of 64 x 64 by transforms in complex64, and the same in float16 inputs' precision."""
+    generator = numpy.random.default_rng(channels)
+    x, w = (generator.standard_normal((channels, 64, 64), dtype=numpy.float32) for _ in range(2))
+
+    def plane(values, sign=-1):
+        rows = float32_transform(values.astype(numpy.complex64), sign)
+        return float32_transform(rows.swapaxes(-1, -2), sign).swapaxes(-1, -2)
+
+    products, spectrum = plane(x) * numpy.conj(plane(w)), numpy.zeros((64, 64), numpy.complex64)
+    for channel in products:
+        spectrum += channel
+    y = plane(spectrum, 1).real / 4096
+    exact = numpy.fft.ifft2((numpy.fft.fft2(x.astype(float)) * numpy.conj(numpy.fft.fft2(w.astype(float)))).sum(axis=0)).real
+    limit = bounds.transform_bound(channels, "f32")
+    spread = numpy.linalg.norm(exact)
+    assert numpy.linalg.norm(y - exact) / spread <= limit.relative
+    assert numpy.all(numpy.abs(y - exact) <= limit.noise * spread / 64)
+    assert numpy.linalg.norm(y.astype(numpy.float16) - exact) / spread > limit.relative
+
+
+def test_transform_variants_are_measured_with_every_product():
+    rows = [dict(name=name, algorithm=algorithm, type="f32", target=target) for name, algorithm, target in
+            (("p", "pack", "cuda"), ("d", "direct", "cuda"), ("t", "transform", "cuda"), ("a", "spectral_product", "cuda"),
+             ("b", "spectral_product", "cuda"), ("c", "direct", "cpu_avx2"), ("e", "spectral_product", "cpu_avx2"))]
+    assert variants.variant_names(rows, "f32", "cuda") == ["d", "t+a", "t+b"]
+    assert variants.variant_names(rows, "f32", "cpu") == ["c"]
 
 
 @pytest.fixture

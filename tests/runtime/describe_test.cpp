@@ -71,6 +71,39 @@ TEST(SumError, HoldsForEveryLength) {
   EXPECT_NEAR(sum_error(Algorithm::mma, (1 << 22) - 1).relative, std::exp(1.5) - 1, 1e-6);
 }
 
+TEST(Explain, TheTransformDomain) {
+  hconv_problem p = small_problem(cuda0);
+  p.batch = 7;
+  p.height = p.width = 60; // 2 x 2 tiles, of 31 x 30 outputs
+  p.padding.bottom = 3;
+  EnvironmentGuard pin("HCONV_VARIANT", "conv2d_transform_f32_fft32x32_cuda+spectral_product_f32_oc32x16_cuda");
+  const json j = json::parse(explained(p, HCONV_JSON));
+  EXPECT_EQ(j["variant"]["algorithm"], "transform");
+  EXPECT_EQ(j["variant"]["parameters"]["fft_h"], 32);
+  EXPECT_EQ(j["product"]["name"], "spectral_product_f32_oc32x16_cuda");
+  EXPECT_EQ(j["transform"], json::parse(R"({"tile": [32, 32], "step": [31, 30], "tiles_of_an_image": [2, 2],
+                                            "frequencies": 514, "tiles": 28, "tiles_of_a_chunk": 32, "chunks": 1})"));
+  EXPECT_EQ(j["packed_bytes"], 514 * 2 * 8 * 32 * 4);
+  EXPECT_EQ(j["workspace_bytes"], 514 * 2 * (8 + 32) * 32 * 4);
+  EXPECT_EQ(j["minimum_workspace_bytes"], 514 * 2 * (8 + 32) * 16 * 4);
+  double phases = 0;
+  for (const char *phase : {"input", "product", "output", "launches"})
+    phases += j["cost"]["phases"][phase].get<double>();
+  EXPECT_DOUBLE_EQ(j["cost"]["value"], phases);
+  EXPECT_TRUE(j["error_bound"]["relative_to_sum_of_absolute_products"].is_null());
+  // 12 levels of 5 units: twice there, and twice back, where two lines travel as one; the sums of 3 channels; the bias.
+  const double first_order = (4 * 60 + 2 * std::sqrt(2.0) * 3 + 1) * 0x1p-24;
+  EXPECT_NEAR(j["error_bound"]["relative_to_norms_of_tile_and_filter"], first_order, 1e-4 * first_order);
+  const std::string content = explained(p, HCONV_TEXT);
+  EXPECT_THAT(content, HasSubstr(" bytes of workspace, at least 2631680\n"));
+  EXPECT_THAT(content, HasSubstr("transform    tiles of 32 x 32 for 31 x 30 outputs, 2 x 2 an image; 514 frequencies\n"
+                                 "chunks       1 of up to 32 tiles, for 28 tiles\n"
+                                 "product      spectral_product_f32_oc32x16_cuda\n"));
+  EXPECT_THAT(content,
+              HasSubstr("error bound  |y - exact| <= 1.49e-05 * (|tile of x| * |filter|, 2-norms, + |bias|)\n"));
+  EXPECT_THAT(content, HasSubstr(" = input "));
+}
+
 TEST(Explain, Text) {
   const std::string content = explained(small_problem(), HCONV_TEXT);
   EXPECT_THAT(content, HasSubstr("problem      float32 B2 IC3 OC4 H5 W6 KH2 KW3 pad 0,0,0,0 cpu fp32\n"));
@@ -127,7 +160,7 @@ TEST(List, HoldsEveryVariantWithItsResources) {
   std::string content(size, '\0');
   ASSERT_EQ(hconv_list(HCONV_JSON, content.data(), &size), HCONV_OK);
   const json j = json::parse(content.c_str());
-  ASSERT_EQ(j.size(), 22u);
+  ASSERT_EQ(j.size(), 29u);
   EXPECT_EQ(j[0]["name"], "pack_b32_cuda");
   EXPECT_EQ(j[4]["name"], "conv2d_direct_f32_oc32x64_cuda");
   EXPECT_EQ(j[4]["parameters"]["stages"], 3);

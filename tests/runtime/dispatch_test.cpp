@@ -109,28 +109,28 @@ TEST(DispatchOnCuda, CostCountsWavesOfWholeTiles) {
   const double products = 64.0 * 64 * 64 * 8 * 8; // of a block; 60 channels are padded to 64
   hconv_problem p = problem(cuda0, 2, 60, 64, 8);
   Machine machine;
-  Cost cost = cost_of(tile, p, machine);
+  Cost cost = cost_of(tile, nullptr, p, machine);
   EXPECT_EQ(cost.blocks, 114);
   EXPECT_EQ(cost.waves, 1);
   EXPECT_DOUBLE_EQ(cost.value, products / 0.9);
   machine.multiprocessors = 16;
-  cost = cost_of(tile, p, machine);
+  cost = cost_of(tile, nullptr, p, machine);
   EXPECT_EQ(cost.waves, 8);
   EXPECT_DOUBLE_EQ(cost.value, 8 * products / 0.9);
 
   // Two blocks at once on a multiprocessor: half the waves, each twice as long; less so where it holds one alone.
   p.dtype = bfloat16;
-  cost = cost_of(*find_variant("conv2d_mma_bf16_oc64x64_cuda"), p, machine);
+  cost = cost_of(*find_variant("conv2d_mma_bf16_oc64x64_cuda"), nullptr, p, machine);
   EXPECT_EQ(cost.waves, 4);
   EXPECT_DOUBLE_EQ(cost.value, 4 * 2 * products / 4.2);
   machine.multiprocessors = 114;
-  EXPECT_DOUBLE_EQ(cost_of(*find_variant("conv2d_mma_bf16_oc64x64_cuda"), p, machine).value,
+  EXPECT_DOUBLE_EQ(cost_of(*find_variant("conv2d_mma_bf16_oc64x64_cuda"), nullptr, p, machine).value,
                    std::sqrt(2.0) * products / 4.2);
 
   p.batch = 0;
-  EXPECT_EQ(cost_of(tile, p, machine).blocks, 57);
+  EXPECT_EQ(cost_of(tile, nullptr, p, machine).blocks, 57);
   p.batch = INT64_MAX / 8;
-  EXPECT_EQ(cost_of(tile, p, machine).blocks, INT64_MAX);
+  EXPECT_EQ(cost_of(tile, nullptr, p, machine).blocks, INT64_MAX);
 }
 
 TEST(DispatchOnCuda, NamesTheRunnerUp) {
@@ -143,7 +143,7 @@ TEST(DispatchOnCuda, NamesTheRunnerUp) {
   EXPECT_LT(choice.cost.value, choice.runner_up_cost.value);
   for (const Variant &v : variants())
     if (v.algorithm == Algorithm::direct && v.target == Target::cuda && v.type == Type::f32 && v.kw == 0) {
-      EXPECT_GE(cost_of(v, p, {}).value, choice.cost.value) << v.name;
+      EXPECT_GE(cost_of(v, nullptr, p, {}).value, choice.cost.value) << v.name;
     }
   Environment pin;
   pin.variant = "conv2d_direct_f32_oc32x64_cuda";

@@ -54,10 +54,11 @@ TEST(Layout, OfPackedInputHoldsThePadding) {
   EXPECT_EQ(input.width, 15);
   EXPECT_EQ(input.height, 11);
   EXPECT_EQ(input.image, 32 * 15 * 11);
-  EXPECT_EQ(workspace_bytes(p, mma), (3 * 32 * 15 * 11 * 2 + 255) / 256 * 256);
+  EXPECT_EQ(workspace_of(p, mma, nullptr).full, (3 * 32 * 15 * 11 * 2 + 255) / 256 * 256);
+  EXPECT_EQ(workspace_of(p, mma, nullptr).minimum, workspace_of(p, mma, nullptr).full);
   const Variant &direct = *find_variant("conv2d_direct_bf16_oc32x64_cuda");
   EXPECT_EQ(packed_input(p, direct).image, 0);
-  EXPECT_EQ(workspace_bytes(p, direct), 0);
+  EXPECT_EQ(workspace_of(p, direct, nullptr).full, 0);
 }
 
 TEST(Layout, ALaunchAndItsWorkspaceAreBoundedByThePackedInput) {
@@ -66,11 +67,11 @@ TEST(Layout, ALaunchAndItsWorkspaceAreBoundedByThePackedInput) {
   const PackedInput input = packed_input(p, mma); // 2^26 elements of an image of 2^22
   EXPECT_EQ(launch_batch(geometry_of(p), input), 15);
   EXPECT_EQ(launch_batch(geometry_of(p), {}), 255);
-  EXPECT_EQ(workspace_bytes(p, mma), int64_t{15} << 27);
+  EXPECT_EQ(workspace_of(p, mma, nullptr).full, int64_t{15} << 27);
   p.batch = 2;
-  EXPECT_EQ(workspace_bytes(p, mma), int64_t{2} << 27);
+  EXPECT_EQ(workspace_of(p, mma, nullptr).full, int64_t{2} << 27);
   p.batch = 0;
-  EXPECT_EQ(workspace_bytes(p, mma), 0);
+  EXPECT_EQ(workspace_of(p, mma, nullptr).full, 0);
 }
 
 } // namespace

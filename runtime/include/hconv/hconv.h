@@ -92,13 +92,20 @@ void hconv_plan_destroy(hconv_plan *plan);
 /** Bytes that hconv_pack writes; at least 1. */
 size_t hconv_plan_packed_bytes(const hconv_plan *plan);
 
-/** Bytes of scratch memory that hconv_run needs (may be 0). */
+/** Bytes of scratch memory with which hconv_run is fastest (may be 0). Of a transform-domain variant at most 1 GiB (on
+ * the CPU 32 MiB), unless the minimum is more. */
 size_t hconv_plan_workspace_bytes(const hconv_plan *plan);
+
+/** Bytes of scratch memory with which hconv_run still works, at most hconv_plan_workspace_bytes and often equal to it.
+ * A transform-domain variant walks over the more chunks of tiles the less it is given, in multiples of this; the result
+ * is bitwise the same, but each chunk reads all of the weights' spectrum again. */
+size_t hconv_plan_minimum_workspace_bytes(const hconv_plan *plan);
 
 /** y's shape [B, OC, OH, OW]. */
 void hconv_plan_output_shape(const hconv_plan *plan, int64_t shape[4]);
 
-/** Name of the variant that the plan runs. Valid as long as the plan. */
+/** Name of the variant that the plan runs; of a transform-domain variant with a '+' and the name of its product kernel
+ * behind it. HCONV_VARIANT pins it. Valid as long as the plan. */
 const char *hconv_plan_variant(const hconv_plan *plan);
 
 /** Writes w (row-major contiguous) into the plan's own layout: `packed` holds packed_bytes >= hconv_plan_packed_bytes,
@@ -108,13 +115,15 @@ hconv_status hconv_pack(const hconv_plan *plan, const DLTensor *w, void *packed,
 
 /** Computes y from x, packed weights and bias (null: none). x and y are row-major contiguous. Asynchronous on `stream`;
  * allocates nothing on CUDA (a CPU task takes up to about 1.5 MB of scratch memory itself), does not synchronise, and
- * can be captured into a CUDA graph. `workspace` holds workspace_bytes >= hconv_plan_workspace_bytes, is aligned to 16
- * bytes and lies on the plan's device; it may be null when that is 0. Runs that may overlap in time need a workspace
- * each. y and the workspace must not overlap each other or any input. batch 0 succeeds and does nothing. */
+ * can be captured into a CUDA graph. `workspace` holds workspace_bytes >=
+ * hconv_plan_minimum_workspace_bytes, is aligned to 16 bytes and lies on the plan's device; it may be null when
+ * workspace_bytes is 0. More than hconv_plan_workspace_bytes is not used. Runs that may overlap in time need a
+ * workspace each. y and the workspace must not overlap each other or any input. batch 0 succeeds and does nothing. */
 hconv_status hconv_run(const hconv_plan *plan, const DLTensor *x, const void *packed, const DLTensor *bias, DLTensor *y,
                        void *workspace, size_t workspace_bytes, void *stream);
 
-/** Plan, pack and run in one call; plans are cached, scratch memory comes from the stream's memory pool. */
+/** Plan, pack and run in one call; plans are cached, scratch memory comes from the stream's memory pool: packed weights
+ * and hconv_plan_workspace_bytes, or, where that is more than there is, hconv_plan_minimum_workspace_bytes. */
 hconv_status hconv_conv2d(const DLTensor *x, const DLTensor *w, const DLTensor *bias, const hconv_padding *padding,
                           hconv_math math, DLTensor *y, void *stream);
 

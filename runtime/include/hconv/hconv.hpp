@@ -7,8 +7,9 @@
  *
  *     hconv::Plan plan(hconv::problem(x, w));
  *     hconv::Memory packed(plan.device(), plan.packed_bytes());
+ *     hconv::Memory workspace(plan.device(), plan.workspace_bytes());
  *     plan.pack(w, packed.data(), packed.bytes());
- *     plan.run(x, packed.data(), y);
+ *     plan.run(x, packed.data(), y, nullptr, workspace.data(), workspace.bytes());
  */
 #ifndef HCONV_HCONV_HPP
 #define HCONV_HCONV_HPP
@@ -118,6 +119,7 @@ public:
   DLDevice device() const { return device_; }
   size_t packed_bytes() const { return hconv_plan_packed_bytes(plan_); }
   size_t workspace_bytes() const { return hconv_plan_workspace_bytes(plan_); }
+  size_t minimum_workspace_bytes() const { return hconv_plan_minimum_workspace_bytes(plan_); }
   std::string variant() const { return hconv_plan_variant(plan_); }
   std::array<int64_t, 4> output_shape() const {
     std::array<int64_t, 4> shape{};

@@ -42,6 +42,7 @@ struct State {
   unsigned last_shared_bytes = 0;
   void *launch_streams[16] = {}; ///< of the last launches
   int64_t launches = 0;
+  bool idle = false;
   int64_t live = 0;
 };
 State &state() {
@@ -161,6 +162,9 @@ int fake_cuda_primary_references(int device) {
 }
 void fake_cuda_capture(void *stream) {
   state().capturing = stream;
+}
+void fake_cuda_idle(bool idle) {
+  state().idle = idle;
 }
 int64_t fake_cuda_launches_on(void *stream) {
   State &s = state();
@@ -290,7 +294,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     state().last_context = current();
     state().last_shared_bytes = shared;
   }
-  f->image->run(parameters);
+  if (!state().idle)
+    f->image->run(parameters);
   return 0;
 }
 int cuMemAlloc_v2(unsigned long long *memory, size_t bytes) {

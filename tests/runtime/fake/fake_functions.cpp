@@ -4,34 +4,13 @@
 
 #include "HalideRuntime.h"
 #include "fake_cuda.h"
+#include "fake_elements.h"
 #include "runtime/cuda/launch.h"
 
 namespace {
 
-float load(const void *data, int64_t i, bool wide) {
-  float value;
-  if (wide) {
-    std::memcpy(&value, static_cast<const char *>(data) + 4 * i, 4);
-    return value;
-  }
-  uint16_t half;
-  std::memcpy(&half, static_cast<const char *>(data) + 2 * i, 2);
-  const uint32_t bits = static_cast<uint32_t>(half) << 16;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
-void store(void *data, int64_t i, bool wide, float value) {
-  if (wide) {
-    std::memcpy(static_cast<char *>(data) + 4 * i, &value, 4);
-    return;
-  }
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  bits += 0x7fff + (bits >> 16 & 1); // round to nearest even; the tests hold no NaN in bfloat16
-  const uint16_t half = static_cast<uint16_t>(bits >> 16);
-  std::memcpy(static_cast<char *>(data) + 2 * i, &half, 2);
-}
+using hconv_test::load;
+using hconv_test::store;
 
 /// Extents and strides by the names of dimensions: neither algorithm's layout is built into the loops.
 struct Sizes {

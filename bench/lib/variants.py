@@ -1,0 +1,20 @@
+"""What HCONV_VARIANT can be set to."""
+
+from __future__ import annotations
+
+TYPE_NAMES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
+
+
+def variant_names(listed, kind: str, device: str) -> list:
+    """Names of the compiled variants that compute a type on a device, from hconv.list_variants(); those of the transform
+    domain with each of the kernels that can multiply their spectra."""
+    rows = listed["variants"] if isinstance(listed, dict) else listed
+    rows = [row for row in rows if row["target"].startswith("cpu") != (device == "cuda")]
+    names = []
+    for row in rows:
+        if row["algorithm"].startswith(("pack", "spectral")) or row["type"] not in (kind, TYPE_NAMES[kind]):
+            continue
+        products = [f"+{other['name']}" for other in rows if row["algorithm"] == "transform"
+                    and (other["algorithm"], other["target"]) == ("spectral_product", row["target"])]
+        names += [row["name"] + product for product in products or [""]]
+    return names
