@@ -17,11 +17,11 @@ import sys
 
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
-        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w")
+        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products")
 # Filled in where a line leaves out a key that its algorithm knows.
 DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
 # Values that a name does not mention.
-UNNAMED = {"tile_oh": 1, "kw_tile": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
+UNNAMED = {"tile_oh": 1, "kw_tile": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4}
 ZERO_ALLOWED = {"kw"}
 
 FLOAT_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
@@ -45,7 +45,7 @@ _BLOCK_KEYS = ("tile_oc", "tile_ow", "thread_oc", "thread_ow", "ic", "kw_tile", 
 _PRODUCT_KEYS = tuple(key for key in _BLOCK_KEYS if key != "kw_tile")
 _CPU_KEYS = ("tile_oc", "tile_ow", "ic")
 _FFT_KEYS = ("fft_h", "fft_w")
-_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in _FFT_KEYS)
+_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in (*_FFT_KEYS, "products"))
 
 
 class Algorithm:
@@ -73,7 +73,7 @@ ALGORITHMS = {
         {target: _FFT_KEYS for target in ("cuda", *CPU_TARGETS)}, _FFT_KEYS),
     "spectral_product": Algorithm(
         {"": "spectral_product"}, ("f32",), {"cuda": _PRODUCT_KEYS, **{target: _CPU_KEYS for target in CPU_TARGETS}},
-        (*_PRODUCT_KEYS, "min_blocks", "unroll_ic"), tile_owner="thread"),
+        (*_PRODUCT_KEYS, "min_blocks", "unroll_ic", "products"), tile_owner="thread"),
 }
 
 
@@ -138,6 +138,8 @@ def variant_name(algorithm, type, target, params):
         parts.append(f"w{params['warps']}")
     if differs("min_blocks"):
         parts.append(f"mb{params['min_blocks']}")
+    if differs("products"):
+        parts.append(f"p{params['products']}")
     return "_".join(parts + [target])
 
 

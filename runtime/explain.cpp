@@ -38,7 +38,8 @@ Json parameters_of(const Variant &v) {
           {"stages", v.stages},         {"warps", v.warps},
           {"min_blocks", v.min_blocks}, {"thread_oh", v.thread_oh},
           {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic},
-          {"fft_h", v.fft_h},           {"fft_w", v.fft_w}};
+          {"fft_h", v.fft_h},           {"fft_w", v.fft_w},
+          {"products", v.products}};
 }
 
 int64_t images_per_launch(const Explanation &e) {

@@ -40,7 +40,8 @@ Json json_of(const Variant &v) {
               {"kh_tile", v.kh_tile},
               {"unroll_ic", v.unroll_ic},
               {"fft_h", v.fft_h},
-              {"fft_w", v.fft_w}}},
+              {"fft_w", v.fft_w},
+              {"products", v.products}}},
             {"resources", Json::array()}};
   for (const KernelResources &r : kernel_resources())
     if (belongs(r, v))

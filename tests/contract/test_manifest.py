@@ -61,7 +61,7 @@ def test_a_transform_variant_is_three_functions_of_one_row():
     assert variant.functions() == [(f"{name}_input", "spectrum_input"), (f"{name}_weights", "spectrum_weights"),
                                    (f"{name}_output", "spectrum_output")]
     assert variant.generator_params() == ["type=bfloat16", "fft_h=16", "fft_w=64"]
-    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64)"
+    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0)"
     calls = manifest.to_cmake([variant])
     assert calls.count("hconv_variant(") == 3
     assert f"hconv_variant({name}_output transform bf16 cpu_avx2 spectrum_output\n" in calls
@@ -86,11 +86,12 @@ def test_generators_of_the_algorithms():
 def test_each_key_alone_makes_another_name():
     base = {"tile_oc": 32, "tile_ow": 64, "tile_oh": 1, "thread_oc": 4, "thread_ow": 4, "ic": 8, "kw_tile": 4, "kw": 0,
             "stages": 3, "warps": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
-    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w"}
+    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products"}
     names = {manifest.variant_name("direct", "f32", "cuda", base)}
     for key in base:
         names.add(manifest.variant_name("direct", "f32", "cuda", {**base, key: base[key] + 1}))
     assert len(names) == 1 + len(base)
+    base["products"] = 4
     product = {key: base[key] for key in manifest.ALGORITHMS["spectral_product"].allowed}
     names = {manifest.variant_name("spectral_product", "f32", "cuda", product)}
     for key in product:
@@ -113,10 +114,10 @@ def test_generator_params_spell_the_type_for_halide():
 
 
 def test_table_row_has_zero_for_what_a_variant_does_not_have():
-    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 15 + "0)"
+    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 16 + "0)"
     assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").table_row() == (
         "HCONV_VARIANT(conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2, direct, f32, cpu_avx2, "
-        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0)")
+        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0)")
 
 
 def test_halide_targets_say_which_backend():
