@@ -17,12 +17,12 @@ import sys
 
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
-        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products")
+        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic")
 # Filled in where a line leaves out a key that its algorithm knows.
-DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
+DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4, "sum_ic": 0}
 # Values that a name does not mention.
-UNNAMED = {"tile_oh": 1, "kw_tile": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4}
-ZERO_ALLOWED = {"kw"}
+UNNAMED = {**DEFAULTS, "kw_tile": 4}
+ZERO_ALLOWED = {"kw", "sum_ic"}
 
 FLOAT_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 BIT_TYPES = {"b32": 32, "b16": 16}
@@ -45,7 +45,7 @@ _BLOCK_KEYS = ("tile_oc", "tile_ow", "thread_oc", "thread_ow", "ic", "kw_tile", 
 _PRODUCT_KEYS = tuple(key for key in _BLOCK_KEYS if key != "kw_tile")
 _CPU_KEYS = ("tile_oc", "tile_ow", "ic")
 _FFT_KEYS = ("fft_h", "fft_w")
-_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in (*_FFT_KEYS, "products"))
+_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in (*_FFT_KEYS, "products", "sum_ic"))
 
 
 class Algorithm:
@@ -73,7 +73,7 @@ ALGORITHMS = {
         {target: _FFT_KEYS for target in ("cuda", *CPU_TARGETS)}, _FFT_KEYS),
     "spectral_product": Algorithm(
         {"": "spectral_product"}, ("f32",), {"cuda": _PRODUCT_KEYS, **{target: _CPU_KEYS for target in CPU_TARGETS}},
-        (*_PRODUCT_KEYS, "min_blocks", "unroll_ic", "products"), tile_owner="thread"),
+        (*_PRODUCT_KEYS, "min_blocks", "unroll_ic", "products", "sum_ic"), tile_owner="thread"),
 }
 
 
@@ -130,6 +130,10 @@ def variant_name(algorithm, type, target, params):
         parts.append(f"kw{params['kw']}" if params.get("kw") else "kwany")
     if differs("kw_tile"):
         parts.append(f"kt{params['kw_tile']}")
+    if differs("products"):
+        parts.append(f"p{params['products']}")
+    if differs("sum_ic"):
+        parts.append(f"b{params['sum_ic']}")
     if differs("unroll_ic"):
         parts.append(f"u{params['unroll_ic']}")
     if "stages" in params:
@@ -138,8 +142,6 @@ def variant_name(algorithm, type, target, params):
         parts.append(f"w{params['warps']}")
     if differs("min_blocks"):
         parts.append(f"mb{params['min_blocks']}")
-    if differs("products"):
-        parts.append(f"p{params['products']}")
     return "_".join(parts + [target])
 
 
@@ -210,6 +212,10 @@ def parse_line(line):
     params = {**{key: value for key, value in DEFAULTS.items() if key in algorithm.allowed}, **params}
     if "warps" in algorithm.required[target]:
         _check_threads(params, algorithm.tile_owner)
+    if params.get("products", 4) not in (3, 4):
+        raise ManifestError(f"products is {params['products']}, expected 3 or 4.")
+    if params.get("sum_ic", 0) % params.get("ic", 1):
+        raise ManifestError(f"sum_ic is {params['sum_ic']}, expected a multiple of ic={params['ic']}.")
     for key in _FFT_KEYS:
         if params.get(key, 8) not in (8, 16, 32, 64):
             raise ManifestError(f"{key} is {params[key]}, expected a power of two from 8 to 64.")

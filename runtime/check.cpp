@@ -82,7 +82,7 @@ struct Reference {
     add(added);
     if (plan.product) {
       const Norms n = norms.of(plan, b, oc, oh, ow);
-      const TransformError error = transform_error(p, *plan.variant, n.tile, n.filter);
+      const TransformError error = transform_error(p, *plan.variant, *plan.product, n.tile, n.filter);
       e.magnitude = n.largest + std::fabs(added);
       e.tolerance = error.relative * (n.tile * n.filter + std::fabs(added)) + error.absolute;
       e.spoilt = !std::isfinite(n.tile * n.filter);

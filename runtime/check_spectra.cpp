@@ -110,7 +110,7 @@ hconv_status compare_spectra(const hconv_plan &plan, const std::vector<char> &w,
   const hconv_problem &p = plan.problem;
   const TransformLayout &l = plan.transform;
   const Spectra found{l, packed};
-  const double error = transform_error(p, *plan.variant).spectrum_relative;
+  const double error = transform_error(p, *plan.variant, *plan.product).spectrum_relative;
   std::vector<double> taps(static_cast<size_t>(p.kernel_height * p.kernel_width));
   for (int64_t oc = 0; oc < l.oc; ++oc)
     for (int64_t ic = 0; ic < l.ic; ++ic) {
@@ -165,7 +165,8 @@ Norms TransformNorms::of(const hconv_plan &plan, int64_t b, int64_t oc, int64_t 
   const TransformLayout &l = plan.transform;
   const double tile = tiles_[(b * l.tiles_h + oh / l.step_h) * l.tiles_w + ow / l.step_w];
   // The spectra come from the packed weights, which are within the bound themselves.
-  const double filter = filters_[oc] * (1 + 2 * transform_error(plan.problem, *plan.variant).spectrum_relative);
+  const double filter =
+      filters_[oc] * (1 + 2 * transform_error(plan.problem, *plan.variant, *plan.product).spectrum_relative);
   const double points = static_cast<double>(l.fft_h * l.fft_w);
   return {tile, filter, 4 * std::max({std::sqrt(points) * tile, std::sqrt(points) * filter, tile * filter})};
 }

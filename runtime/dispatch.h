@@ -30,7 +30,15 @@ struct Speed {
 Table<Speed> dispatch_speeds();
 bool holds(const Speed &speed, const Variant &variant);
 
-/// What the phases of a transform variant take, beside the product's speed, which is a line of the table above.
+/// The same for product kernels: real products, of which a complex one has 3 or 4.
+struct ProductSpeed {
+  int32_t tile_oc, tile_ow, thread_oc, thread_ow, products;
+  double speed;
+};
+Table<ProductSpeed> product_speeds();
+bool holds(const ProductSpeed &speed, const Variant &variant);
+
+/// What the other phases of a transform variant take.
 struct TransformSpeeds {
   double nanosecond;     ///< in the unit of time
   double memory_bytes;   ///< that one multiprocessor's share of device memory moves in a nanosecond

@@ -16,6 +16,9 @@ int64_t tiles(int64_t extent, int32_t tile) {
 } // namespace
 
 double speed_of(const Variant &v) {
+  for (const ProductSpeed &s : product_speeds())
+    if (v.algorithm == Algorithm::spectral_product && holds(s, v))
+      return s.speed;
   for (const Speed &s : dispatch_speeds())
     if (holds(s, v))
       return s.speed;
@@ -28,6 +31,12 @@ bool holds(const Speed &s, const Variant &v) {
          agrees(s.tile_oh, v.tile_oh) && agrees(s.thread_oc, v.thread_oc) && agrees(s.thread_ow, v.thread_ow) &&
          agrees(s.thread_oh, v.thread_oh) && agrees(s.kw, v.kw) && agrees(s.kw_tile, v.kw_tile) &&
          agrees(s.kh_tile, v.kh_tile);
+}
+
+bool holds(const ProductSpeed &s, const Variant &v) {
+  const auto agrees = [](int32_t wanted, int32_t found) { return wanted == 0 || wanted == found; };
+  return agrees(s.tile_oc, v.tile_oc) && agrees(s.tile_ow, v.tile_ow) && agrees(s.thread_oc, v.thread_oc) &&
+         agrees(s.thread_ow, v.thread_ow) && agrees(s.products, v.products);
 }
 
 Turns turns_of(int64_t blocks, int32_t at_once, const Machine &machine) {

@@ -8,7 +8,6 @@ namespace {
 
 constexpr Algorithm direct = Algorithm::direct;
 constexpr Algorithm mma = Algorithm::mma;
-constexpr Algorithm product = Algorithm::spectral_product;
 
 // Products in a unit of time of one multiprocessor, 1 being the fastest direct kernel (dispatch.h). Measured
 // on one H200 over shapes/perf.txt, each line the median of (modelled work / measured time). To measure a line again,
@@ -46,9 +45,15 @@ constexpr Speed speeds[] = {
     {mma,              128,  32, 4,               0,  0,  0,   1,  0,       0,       3.80},
     {mma,               64,  32, 4,               0,  0,  0,   1,  0,       0,       3.50},
     {mma,                0,   0, 0,               0,  0,  0,   0,  0,       0,       2.90}, // other tiles
-    {product,            0,   0, 0,               0,  0,  0,   0,  0,       0,       0.80}, // not measured
 };
 // clang-format on
+
+// Not measured.
+constexpr ProductSpeed products[] = {
+    // tile: OC  n  thread: OC  n  real products  speed
+    {0, 0, 0, 0, 3, 0.70},
+    {0, 0, 0, 0, 0, 0.80},
+};
 
 // Not measured: device memory at 3.8 TB/s and L2 at 6 TB/s over 132 multiprocessors, transforms at a quarter of the FMA
 // units' 494 operations a nanosecond.
@@ -65,6 +70,9 @@ constexpr Preference preferences[] = {
 
 Table<Speed> dispatch_speeds() {
   return {std::begin(speeds), std::end(speeds)};
+}
+Table<ProductSpeed> product_speeds() {
+  return {std::begin(products), std::end(products)};
 }
 TransformSpeeds transform_speeds() {
   return transforms;

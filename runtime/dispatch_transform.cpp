@@ -52,10 +52,12 @@ Work work_of(const Variant &transform, const Variant &product, hconv_problem p) 
   const double n = static_cast<double>(l.fft_h * l.fft_w), transform_operations = 2.5 * n * std::log2(n);
   w.input_operations = static_cast<double>(w.tiles) * static_cast<double>(p.in_channels) * transform_operations;
   w.output_operations = static_cast<double>(w.tiles) * static_cast<double>(p.out_channels) * transform_operations;
-  w.block_products = 4.0 * std::max(product.tile_oc, 1) * static_cast<double>(l.granule) * static_cast<double>(l.ic);
-  const int64_t rows = l.oc / std::max(product.tile_oc, 1) * l.frequencies; // of blocks, for one granule
-  w.blocks = rows * (w.chunk / l.granule);
-  w.products = granules * static_cast<double>(rows) * w.block_products;
+  const int64_t tile_oc = std::max(product.tile_oc, 1), tile_n = std::max(product.tile_ow, 1);
+  const double real_products = product.products == 3 ? 3 : 4;
+  w.block_products = real_products * static_cast<double>(tile_oc * tile_n) * static_cast<double>(l.ic);
+  w.blocks = l.oc / tile_oc * (w.chunk / tile_n) * l.frequencies;
+  w.products = real_products * tiles * static_cast<double>(l.oc) * static_cast<double>(l.ic) *
+               static_cast<double>(l.frequencies);
   return w;
 }
 

@@ -39,7 +39,7 @@ Json parameters_of(const Variant &v) {
           {"min_blocks", v.min_blocks}, {"thread_oh", v.thread_oh},
           {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic},
           {"fft_h", v.fft_h},           {"fft_w", v.fft_w},
-          {"products", v.products}};
+          {"products", v.products},     {"sum_ic", v.sum_ic}};
 }
 
 int64_t images_per_launch(const Explanation &e) {
@@ -78,7 +78,7 @@ std::string plain_of(const Variant &v, const Cost &cost) {
 /// Of a float32 result, relative to the sum of absolute products, of transform to the product of norms.
 double error_bound(const Explanation &e) {
   const Variant &v = *e.choice.variant;
-  return v.algorithm == Algorithm::transform ? transform_error(e.problem, v).relative
+  return v.algorithm == Algorithm::transform ? transform_error(e.problem, v, *e.choice.product).relative
                                              : sum_error(v.algorithm, e.geometry.products).relative;
 }
 

@@ -41,7 +41,8 @@ Json json_of(const Variant &v) {
               {"unroll_ic", v.unroll_ic},
               {"fft_h", v.fft_h},
               {"fft_w", v.fft_w},
-              {"products", v.products}}},
+              {"products", v.products},
+              {"sum_ic", v.sum_ic}}},
             {"resources", Json::array()}};
   for (const KernelResources &r : kernel_resources())
     if (belongs(r, v))
@@ -54,7 +55,8 @@ std::string plain_of(const Variant &v) {
   if (v.algorithm == Algorithm::transform)
     t += text(" tile %d x %d", v.fft_h, v.fft_w);
   else if (v.algorithm == Algorithm::spectral_product)
-    t += text(" OC %3d tiles %d IC %2d stages %d warps %d", v.tile_oc, v.tile_ow, v.ic, v.stages, v.warps);
+    t += text(" OC %3d tiles %d IC %2d products %d stages %d warps %d", v.tile_oc, v.tile_ow, v.ic, v.products,
+              v.stages, v.warps);
   else if (is_convolution(v.algorithm))
     t += text(" OC %3d OW %3d OH %d IC %2d KW %s stages %d warps %d", v.tile_oc, v.tile_ow, v.tile_oh ? v.tile_oh : 1,
               v.ic, v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);

@@ -54,7 +54,7 @@ struct TransformError {
   double absolute;          ///< of numbers that underflow
   double spectrum_relative; ///< of a spectrum, by 2-norms
 };
-TransformError transform_error(const hconv_problem &problem, const Variant &transform, double tile_norm = 0,
-                               double filter_norm = 0);
+TransformError transform_error(const hconv_problem &problem, const Variant &transform, const Variant &product,
+                               double tile_norm = 0, double filter_norm = 0);
 
 } // namespace hconv::runtime

@@ -58,7 +58,7 @@ struct Variant {
   int32_t tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, stages, warps, min_blocks, thread_oh,
       kh_tile, unroll_ic;       ///< 0: not given; of mma, thread_* is the tile of a warp; of products, ow stands for n
   int32_t fft_h, fft_w;         ///< extents of a tile of x, of transform
-  int32_t products;             ///< real ones of a complex product, of spectral_product: 3 or 4 (0: 4)
+  int32_t products, sum_ic;     ///< real products of a complex one (3 or 4), channels in one sum, of spectral_product
   ConvFunction conv;            ///< of direct and mma, else null
   PackFunction pack;            ///< of pack, else null
   PackInputFunction pack_input; ///< of pack_input, else null

@@ -51,6 +51,8 @@ def test_name_of_transform_and_product_variants():
     assert only(f"spectral_product f32 cuda {PRODUCT_TILE}").name == "spectral_product_f32_oc64x64_t4x8_ic8_s3_w4_cuda"
     assert only(f"spectral_product f32 cuda {PRODUCT_TILE} min_blocks=2 unroll_ic=4").name == (
         "spectral_product_f32_oc64x64_t4x8_ic8_u4_s3_w4_mb2_cuda")
+    assert only(f"spectral_product f32 cuda {PRODUCT_TILE} products=3 sum_ic=64").name == (
+        "spectral_product_f32_oc64x64_t4x8_ic8_p3_b64_s3_w4_cuda")
     assert only("spectral_product f32 cpu_avx512 tile_oc=8 tile_ow=16 ic=1").name == (
         "spectral_product_f32_oc8x16_ic1_cpu_avx512")
 
@@ -61,7 +63,7 @@ def test_a_transform_variant_is_three_functions_of_one_row():
     assert variant.functions() == [(f"{name}_input", "spectrum_input"), (f"{name}_weights", "spectrum_weights"),
                                    (f"{name}_output", "spectrum_output")]
     assert variant.generator_params() == ["type=bfloat16", "fft_h=16", "fft_w=64"]
-    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0)"
+    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0, 0)"
     calls = manifest.to_cmake([variant])
     assert calls.count("hconv_variant(") == 3
     assert f"hconv_variant({name}_output transform bf16 cpu_avx2 spectrum_output\n" in calls
@@ -77,7 +79,7 @@ def test_generators_of_the_algorithms():
         variants, ["pack_weights", "pack_input", "conv2d_direct", "conv2d_mma", "spectral_product"])]
     assert variants[4].generator_params() == [
         "type=float32", "tile_oc=64", "tile_ow=64", "thread_oc=4", "thread_ow=8", "ic=8", "stages=3", "warps=4",
-        "min_blocks=1", "unroll_ic=1"]
+        "min_blocks=1", "unroll_ic=1", "products=4", "sum_ic=0"]
     assert variants[1].generator_params() == ["bits=16"]
     assert "(pack_input_b16_cuda pack_input b16 cuda pack_input\n" in manifest.to_cmake(variants)
     assert variants[1].table_row().startswith("HCONV_VARIANT(pack_input_b16_cuda, pack_input, b16, cuda, 0, ")
@@ -86,13 +88,12 @@ def test_generators_of_the_algorithms():
 def test_each_key_alone_makes_another_name():
     base = {"tile_oc": 32, "tile_ow": 64, "tile_oh": 1, "thread_oc": 4, "thread_ow": 4, "ic": 8, "kw_tile": 4, "kw": 0,
             "stages": 3, "warps": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
-    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products"}
+    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products", "sum_ic"}
     names = {manifest.variant_name("direct", "f32", "cuda", base)}
     for key in base:
         names.add(manifest.variant_name("direct", "f32", "cuda", {**base, key: base[key] + 1}))
     assert len(names) == 1 + len(base)
-    base["products"] = 4
-    product = {key: base[key] for key in manifest.ALGORITHMS["spectral_product"].allowed}
+    product = {key: {**base, **manifest.DEFAULTS}[key] for key in manifest.ALGORITHMS["spectral_product"].allowed}
     names = {manifest.variant_name("spectral_product", "f32", "cuda", product)}
     for key in product:
         names.add(manifest.variant_name("spectral_product", "f32", "cuda", {**product, key: product[key] + 1}))
@@ -114,10 +115,10 @@ def test_generator_params_spell_the_type_for_halide():
 
 
 def test_table_row_has_zero_for_what_a_variant_does_not_have():
-    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 16 + "0)"
+    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 17 + "0)"
     assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").table_row() == (
         "HCONV_VARIANT(conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2, direct, f32, cpu_avx2, "
-        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0)")
+        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0)")
 
 
 def test_halide_targets_say_which_backend():
@@ -159,6 +160,8 @@ def test_halide_targets_say_which_backend():
     ("transform b32 cuda fft_h=32 fft_w=32", "A type of 'transform' is 'b32', expected one of bf16, f16, f32."),
     (f"spectral_product bf16 cuda {PRODUCT_TILE}", "A type of 'spectral_product' is 'bf16', expected one of f32."),
     (f"spectral_product f32 cuda {PRODUCT_TILE} kw=0", "A spectral_product variant takes no kw; it takes tile_oc, "),
+    (f"spectral_product f32 cuda {PRODUCT_TILE} products=2", "products is 2, expected 3 or 4."),
+    (f"spectral_product f32 cuda {PRODUCT_TILE} sum_ic=12", "sum_ic is 12, expected a multiple of ic=8."),
     (f"spectral_product f32 cuda {PRODUCT_TILE.replace('warps=4', 'warps=2')}",
      "The tiles make 128 threads, but warps=2 are 64."),
     (f"mma bf16 cuda {WARP_TILE} thread_oh=2", "tile_oh is 1, expected a multiple of thread_oh=2."),

@@ -139,9 +139,10 @@ testing::AssertionResult within_bound(const Shape &shape, const std::string &var
   const Variant &v = variant_named(variant);
   if (v.transforms()) {
     const std::vector<double> norms = convolve_norms(shape, inputs, v.fft_h, v.fft_w);
+    const int products = real_products_of(variant);
     return compare(shape, y, exact, [&](size_t i, double value) {
       // The store rounds some float32 number of this range, and rounding keeps the order.
-      const double bound = transform_error_bound(shape, v.fft_h, v.fft_w, norms[i]);
+      const double bound = transform_error_bound(shape, v.fft_h, v.fft_w, products, norms[i]);
       return round_to(y.type(), exact[i] - bound) <= value && value <= round_to(y.type(), exact[i] + bound);
     });
   }

@@ -54,7 +54,8 @@ private:
  * first wrong element with its indices. */
 testing::AssertionResult equals_rounded(const Shape &shape, const Elements &y, const std::vector<double> &exact);
 
-/** Compares the output of the variant of that name with float64 values, within the error bound of its algorithm. */
+/** Compares the output of the variant of that name, as a plan has it, with float64 values, within the error bound of
+ * its algorithm. */
 testing::AssertionResult within_bound(const Shape &shape, const std::string &variant, const Elements &y,
                                       const std::vector<double> &exact, const Inputs &inputs);
 

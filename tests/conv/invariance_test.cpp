@@ -36,7 +36,8 @@ TEST_P(Invariance, ImagesOfABatchAreTheirOwnResults) {
   const Element type = GetParam().type;
   const Inputs in = normal_inputs(batch, type, true);
   const Elements x(type, in.x), w(type, in.w), bias(type, in.bias);
-  Convolution together(batch, GetParam()), alone(single, GetParam());
+  // Of a transform variant with the same product too, which might be another one for another batch.
+  Convolution together(batch, GetParam()), alone(single, type, together.variant(), GetParam().math());
   together.pack(w);
   alone.pack(w);
   const Elements y = together.run(x, bias);
@@ -52,7 +53,7 @@ TEST_P(Invariance, AnyElementAlignment) {
   const Inputs in = normal_inputs(s, type, true);
   Convolution convolution(s, GetParam());
   const Elements aligned = convolution(in, Offsets::all(0));
-  EXPECT_TRUE(within_bound(s, GetParam().name, aligned, convolve(s, in), in));
+  EXPECT_TRUE(within_bound(s, convolution.variant(), aligned, convolve(s, in), in));
   std::vector<int> offsets = {1, 2, 3};
   if (type != Element::f32)
     offsets.insert(offsets.end(), {4, 7});
@@ -74,7 +75,7 @@ TEST_P(Invariance, AnyElementAlignmentOfWholeRows) {
   const Inputs in = normal_inputs(s, GetParam().type, true);
   Convolution convolution(s, GetParam());
   const Elements aligned = convolution(in, Offsets::all(0));
-  EXPECT_TRUE(within_bound(s, GetParam().name, aligned, convolve(s, in), in));
+  EXPECT_TRUE(within_bound(s, convolution.variant(), aligned, convolve(s, in), in));
   for (int n : {1, 2, 3, 4})
     EXPECT_EQ(aligned, convolution(in, Offsets::all(n))) << "all displaced by " << n << " elements";
 }

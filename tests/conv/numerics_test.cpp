@@ -26,7 +26,7 @@ TEST_P(Numerics, NormalDataWithinTheDerivedBound) {
   for (const Shape &s : shapes) {
     const Inputs in = normal_inputs(s, GetParam().type, true);
     Convolution convolution(s, GetParam());
-    EXPECT_TRUE(within_bound(s, GetParam().name, convolution(in), convolve(s, in), in));
+    EXPECT_TRUE(within_bound(s, convolution.variant(), convolution(in), convolve(s, in), in));
   }
 }
 

@@ -43,7 +43,7 @@ double error_bound(const Shape &shape, Element type, bool truncates, double exac
 
 /** The same for an output that was computed in the transform domain, before the store, where `magnitude` is of
  * convolve_norms. Derived in docs/transform.md: 5 units for each level of butterflies, in x, in w, and twice on the way
- * back, and 2 sqrt(2) units for each channel. */
-double transform_error_bound(const Shape &shape, int fft_h, int fft_w, double magnitude);
+ * back, and for each channel 2 sqrt(2) units, or sqrt(10) where a complex product is made of three real `products`. */
+double transform_error_bound(const Shape &shape, int fft_h, int fft_w, int products, double magnitude);
 
 } // namespace hconv_test

@@ -22,7 +22,7 @@ protected:
 
   void expect_within_bound(const Shape &s, const Inputs &in) {
     Convolution convolution(s, v());
-    EXPECT_TRUE(within_bound(s, v().name, convolution(in), convolve(s, in), in));
+    EXPECT_TRUE(within_bound(s, convolution.variant(), convolution(in), convolve(s, in), in));
   }
   void expect_within_bound(const std::vector<Shape> &shapes) {
     for (const Shape &s : shapes)
@@ -129,7 +129,7 @@ TEST_P(Transform, AnyWorkspaceGivesTheSameBits) {
   ASSERT_LT(0u, least);
   ASSERT_LE(least, full);
   const Elements y = convolution(in);
-  EXPECT_TRUE(within_bound(s, v().name, y, convolve(s, in), in));
+  EXPECT_TRUE(within_bound(s, convolution.variant(), y, convolve(s, in), in));
   for (size_t bytes : {least, full - 1, full + 12345}) {
     if (bytes < least)
       continue;
@@ -229,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, Transform, testing::ValuesIn(transform_varian
 INSTANTIATE_TEST_SUITE_P(Variants, TransformSpecialValues, testing::ValuesIn(transform_variants()),
                          [](const auto &info) { return info.param.name; });
 
-class Product : public testing::TestWithParam<std::string> {};
+class Product : public testing::TestWithParam<SpectralProduct> {};
 
 // Every product kernel with every tile of float32; its own steps and tiles, one more and one less.
 TEST_P(Product, ServesEveryTile) {
@@ -240,8 +240,8 @@ TEST_P(Product, ServesEveryTile) {
       Shape s;
       s.B = 2, s.IC = channels, s.OC = 66 - channels, s.H = v.fft_h + 2, s.W = v.fft_w + 1, s.KH = 4, s.KW = 5;
       const Inputs in = normal_inputs(s, v.type, true);
-      Convolution convolution(s, v.type, v.name + "+" + GetParam(), HCONV_MATH_FP32);
-      EXPECT_TRUE(within_bound(s, v.name, convolution(in), convolve(s, in), in));
+      Convolution convolution(s, v.type, v.name + "+" + GetParam().name, HCONV_MATH_FP32);
+      EXPECT_TRUE(within_bound(s, convolution.variant(), convolution(in), convolve(s, in), in));
       if (emulated() && !full_run() && channels > 1)
         break;
     }
@@ -250,6 +250,6 @@ TEST_P(Product, ServesEveryTile) {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Product);
 INSTANTIATE_TEST_SUITE_P(Kernels, Product, testing::ValuesIn(spectral_products()),
-                         [](const auto &info) { return info.param; });
+                         [](const auto &info) { return info.param.name; });
 
 } // namespace

@@ -37,7 +37,7 @@ bool serves(const std::string &target) {
 
 struct Listed {
   std::vector<Variant> variants;
-  std::vector<std::string> products;
+  std::vector<SpectralProduct> products;
 };
 
 Listed read_list() {
@@ -48,7 +48,7 @@ Listed read_list() {
     if (algorithm.compare(0, 4, "pack") == 0 || !serves(target))
       continue;
     if (algorithm == "spectral_product") {
-      listed.products.push_back(row.at("name"));
+      listed.products.push_back({row.at("name"), row.at("parameters").at("products")});
       continue;
     }
     auto parameter = [&](const char *key) { return row.at("parameters").at(key).get<int>(); };
@@ -115,8 +115,15 @@ const std::vector<Variant> &transform_variants() {
   return variants;
 }
 
-const std::vector<std::string> &spectral_products() {
+const std::vector<SpectralProduct> &spectral_products() {
   return listed().products;
+}
+
+int real_products_of(const std::string &variant) {
+  for (const SpectralProduct &product : spectral_products())
+    if (variant.find("+" + product.name) != std::string::npos)
+      return product.products;
+  throw std::invalid_argument("'" + variant + "' names no product kernel of the test device");
 }
 
 const Variant &variant_named(const std::string &name) {

@@ -42,10 +42,17 @@ const std::vector<Variant> &all_variants();
 const std::vector<Variant> &summing_variants();
 /** Those that work in the transform domain. */
 const std::vector<Variant> &transform_variants();
-/** Names of the kernels that multiply the spectra of transform variants. */
-const std::vector<std::string> &spectral_products();
+/** A kernel that multiplies the spectra of transform variants. */
+struct SpectralProduct {
+  std::string name;
+  int products; // real ones of a complex product
+};
+const std::vector<SpectralProduct> &spectral_products();
+/** Real products of the kernel that is named behind the '+' of a plan's variant; throws std::invalid_argument. */
+int real_products_of(const std::string &variant);
 
-/** The one of that name, whatever product stands behind a '+'; throws std::invalid_argument when it is not among them. */
+/** The one of that name, whatever product stands behind a '+'; throws std::invalid_argument when it is not among them.
+ */
 const Variant &variant_named(const std::string &name);
 
 /** Those of 16-bit types that add up products. */

@@ -8,15 +8,16 @@ namespace {
 
 constexpr Algorithm direct = Algorithm::direct;
 constexpr Algorithm mma = Algorithm::mma;
-constexpr Algorithm product = Algorithm::spectral_product;
 
 // algorithm, tile (OC, OW, OH), thread or warp (OC, OW, OH), KW, kw_tile, kh_tile, speed
 constexpr Speed speeds[] = {
-    {direct, 64, 128, 0, 0, 0, 0, 0, 0, 0, 1.0},   {direct, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0.9},
-    {direct, 32, 128, 0, 0, 0, 0, 0, 0, 0, 0.9},   {direct, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.75},
-    {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},     {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2},
-    {product, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0.045}, {product, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.03},
+    {direct, 64, 128, 0, 0, 0, 0, 0, 0, 0, 1.0}, {direct, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0.9},
+    {direct, 32, 128, 0, 0, 0, 0, 0, 0, 0, 0.9}, {direct, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.75},
+    {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},   {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2},
 };
+
+// tile (OC, n), thread (OC, n), real products, speed
+constexpr ProductSpeed products[] = {{64, 64, 0, 0, 0, 0.045}, {0, 0, 0, 0, 0, 0.03}};
 
 constexpr Preference preferences[] = {
     {Target::cpu_avx512, "the processor has AVX-512"},
@@ -28,6 +29,9 @@ constexpr Preference preferences[] = {
 
 Table<Speed> dispatch_speeds() {
   return {std::begin(speeds), std::end(speeds)};
+}
+Table<ProductSpeed> product_speeds() {
+  return {std::begin(products), std::end(products)};
 }
 TransformSpeeds transform_speeds() {
   return {100, 20, 40, 1e7, 50, 2000};
