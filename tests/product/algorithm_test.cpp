@@ -48,6 +48,12 @@ TEST_P(ProductAlgorithm, RealsAreWithinTheBound) {
   expect_product(Spectra::reals(6, 300, 2, 3), Spectra::reals(5, 300, 2, 4), product_error(300));
 }
 
+// Of three products each is as large as the result or larger, and its sum never shrinks.
+TEST_P(ProductAlgorithm, CorrelatedSpectraAreWithinTheBound) {
+  const Spectra x = Spectra::reals(6, 300, 2, 9);
+  expect_product(x, x, product_error(300));
+}
+
 // Frequencies 0 and half of the extent of a real tensor.
 TEST_P(ProductAlgorithm, RealSpectraHaveRealProducts) {
   Spectra x = Spectra::reals(6, 40, 1, 5), w = Spectra::reals(5, 40, 1, 6);
