@@ -1,7 +1,7 @@
 # The product:
 #
 #   hconv_runtime  the objects of runtime/
-#   hconv          libhconv.a: runtime, all variants and the Halide runtime in one archive; tests may reach its internals
+#   hconv          libhconv.a: runtime, all variants and the Halide runtime in one object; tests may reach its internals
 #   hconv_shared   libhconv.so of the same objects; exports the C API only
 
 file(GLOB_RECURSE runtime_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/runtime/*.cpp")
@@ -25,9 +25,30 @@ foreach(source IN LISTS runtime_sources)
   endif()
 endforeach()
 
-set_source_files_properties(${HCONV_VARIANT_OBJECTS} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+# Halide's runtime is made of weak symbols: a program with Halide code of its own would silently share one with hconv,
+# with its error handler, thread pool and allocator, whatever release it comes from. So all is linked into one object,
+# in which the runtime's names are local; without its section groups, for which the linker would take the program's.
+set(halide_runtime "${HCONV_VARIANTS_DIR}/hconv_halide_runtime.o")
+set(halide_ungrouped "${PROJECT_BINARY_DIR}/halide_ungrouped.o")
+set(whole "${PROJECT_BINARY_DIR}/hconv_whole.o")
+set(variant_objects ${HCONV_VARIANT_OBJECTS})
+list(REMOVE_ITEM variant_objects "${halide_runtime}")
+set(halide_names "${PROJECT_BINARY_DIR}/halide_names.txt")
+add_custom_command(
+  OUTPUT "${whole}"
+  COMMAND "${CMAKE_CXX_COMPILER}" -r -nostdlib -Wl,--force-group-allocation -o "${halide_ungrouped}"
+          "${halide_runtime}"
+  COMMAND "${CMAKE_CXX_COMPILER}" -r -nostdlib -o "${whole}" "$<TARGET_OBJECTS:hconv_runtime>" ${variant_objects}
+          "${halide_ungrouped}"
+  COMMAND "${CMAKE_NM}" --defined-only --extern-only --format=just-symbols "${halide_runtime}" > "${halide_names}"
+  COMMAND "${CMAKE_OBJCOPY}" "--localize-symbols=${halide_names}" "${whole}"
+  DEPENDS hconv_runtime "$<TARGET_OBJECTS:hconv_runtime>" ${HCONV_VARIANT_OBJECTS}
+  COMMENT "Linking libhconv.a's object"
+  COMMAND_EXPAND_LISTS VERBATIM)
+
+set_source_files_properties(${HCONV_VARIANT_OBJECTS} "${whole}" PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
 set(export_map "${PROJECT_SOURCE_DIR}/cmake/hconv.map")
-add_library(hconv STATIC $<TARGET_OBJECTS:hconv_runtime> ${HCONV_VARIANT_OBJECTS})
+add_library(hconv STATIC "${whole}")
 add_library(hconv_shared SHARED $<TARGET_OBJECTS:hconv_runtime> ${HCONV_VARIANT_OBJECTS})
 target_link_options(hconv_shared PRIVATE "LINKER:--version-script=${export_map}" "LINKER:--no-undefined")
 set_target_properties(hconv_shared PROPERTIES LINK_DEPENDS "${export_map}" VERSION ${PROJECT_VERSION}

@@ -114,7 +114,6 @@ set_property(TARGET variant_sources PROPERTY HCONV_CUDA_SOURCES ${cuda_sources})
 # Makes the static library hconv_opencl_variants: every float32 direct CUDA row, compiled by Halide's OpenCL back end
 # without the custom passes, as the function NAME_opencl (declared in NAME_opencl.h; arguments as for NAME), with a Halide
 # runtime of its own. Its include folder also has opencl_variants.inc: a row HCONV_OPENCL_VARIANT(NAME, NAME_opencl) each.
-# A program links either this library or hconv, not both: each brings its own Halide runtime.
 function(hconv_add_opencl_variants)
   get_property(names GLOBAL PROPERTY HCONV_OPENCL_CANDIDATES)
   set(objects "${HCONV_VARIANTS_DIR}/hconv_opencl_runtime.o")
