@@ -9,7 +9,9 @@ def variant_names(listed, kind: str, device: str) -> list:
     """Names of the compiled variants that compute a type on a device, from hconv.list_variants(); those of the transform
     domain with each of the kernels that can multiply their spectra."""
     rows = listed["variants"] if isinstance(listed, dict) else listed
-    rows = [row for row in rows if row["target"].startswith("cpu") != (device == "cuda")]
+    # Halide's stock back end serves no one by default, and takes a hundred times as long.
+    rows = [row for row in rows
+            if row["target"].startswith("cpu") != (device == "cuda") and row["target"] != "halide_ptx"]
     names = []
     for row in rows:
         if row["algorithm"].startswith(("pack", "spectral")) or row["type"] not in (kind, TYPE_NAMES[kind]):
