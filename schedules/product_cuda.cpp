@@ -19,14 +19,12 @@ struct ThreadGrid {
   int across_n, across_oc;            // threads
   int vector_n;                       // elements of a vector
   int lanes_n, lanes_oc;              // threads of a warp; warps lie along n, then along oc
-  int pairs_oc;                       // of a warp's threads along oc, those that are neighbours in the warp
 
   explicit ThreadGrid(const ProductTiles &tiles)
       : across_n(tiles.tile_n / tiles.thread_n), across_oc(tiles.tile_oc / tiles.thread_oc),
         vector_n(std::gcd(tiles.thread_n, 4)) {
     lanes_n = std::gcd(across_n, 8); // 8 x 16 bytes are what shared memory gives at a time
     lanes_oc = kLanes / lanes_n;
-    pairs_oc = std::min(lanes_oc, 2);
     _halide_user_assert(tiles.tile_n % tiles.thread_n == 0 && tiles.tile_oc % tiles.thread_oc == 0 &&
                         across_oc % lanes_oc == 0)
         << "A block of " << across_n << " (n) x " << across_oc << " (oc) threads does not divide into warps of "
@@ -35,21 +33,15 @@ struct ThreadGrid {
 
   int threads() const { return across_n * across_oc; }
 
-  /** Gives each thread its elements of a stage over one block's tile.
-   *
-   * Shared memory answers half a warp's 16-byte loads at once where lanes 2 i and 2 i + 1 read the same address, or
-   * else lanes i and i + 2 do. So lane 1 differs from lane 0 in oc only (same x), and lane 2 in n only (same weights).
-   */
+  /** Gives each thread its elements of a stage over one block's tile. */
   void split(Stage s, const Var &n, const Var &oc, const ProductTiles &tiles) const {
-    Var lane_n("lane_n"), warp_n("warp_n"), lane_oc("lane_oc"), warp_oc("warp_oc"), pair_oc("pair_oc");
+    Var lane_n("lane_n"), warp_n("warp_n"), lane_oc("lane_oc"), warp_oc("warp_oc");
     s.split(n, en, vec, vector_n)
         .split(en, en, lane_n, across_n)
         .split(lane_n, warp_n, lane_n, lanes_n)
         .split(oc, lane_oc, eo, tiles.thread_oc)
         .split(lane_oc, warp_oc, lane_oc, lanes_oc)
-        .split(lane_oc, lane_oc, pair_oc, pairs_oc)
-        .fuse(pair_oc, lane_n, t)
-        .fuse(t, lane_oc, t)
+        .fuse(lane_n, lane_oc, t)
         .fuse(t, warp_n, t)
         .fuse(t, warp_oc, t);
   }
