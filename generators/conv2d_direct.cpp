@@ -7,6 +7,12 @@ namespace {
 
 class Conv2DDirect : public hconv::Conv2DGenerator<Conv2DDirect> {
 public:
+  void configure() {
+    hconv::Conv2DGenerator<Conv2DDirect>::configure();
+    if (!get_target().has_gpu_feature())
+      threads = add_input<int32_t>("threads");
+  }
+
   void request(hconv::CudaBackendOptions &options) override {
     hconv::Conv2DGenerator<Conv2DDirect>::request(options);
     // Sums of about 1024 products: their rounding errors stay small beside those of a chain of 131072 (K = 32, IC =
@@ -27,24 +33,19 @@ public:
   }
 
 private:
+  Input<int32_t> *threads =
+      nullptr; // of the CPU: the size of tasks depends on it, but no result; 0 when it is not known
+
   void generate_cuda(const hconv::DirectConv2DInputs &in) {
     hconv::DirectConv2D conv = hconv::direct_conv2d(in, element);
     y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
     hconv::schedule_direct_cuda(conv, y, tiles(), element);
   }
 
-  void generate_cpu(hconv::DirectConv2DInputs in) {
-    // The ABI has no place of its own for the number of threads, which only the size of tasks depends on.
-    Halide::Expr threads = has_bias >> 1;
-    in.has_bias = has_bias & 1;
-    const hconv::DirectCpuProblem problem{y.dim(0).extent(),
-                                          y.dim(1).extent(),
-                                          y.dim(2).extent(),
-                                          y.dim(3).extent(),
-                                          in.packed_ic,
-                                          in.kh,
-                                          in.kw,
-                                          threads};
+  void generate_cpu(const hconv::DirectConv2DInputs &in) {
+    const hconv::DirectCpuProblem problem{
+        y.dim(0).extent(), y.dim(1).extent(), y.dim(2).extent(), y.dim(3).extent(), in.packed_ic, in.kh, in.kw,
+        *threads};
     hconv::BlockedConv2D conv = hconv::blocked_conv2d(in, element, hconv::direct_cpu_blocks(tiles(), problem));
     y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
     hconv::schedule_direct_cpu(conv, y, tiles(), problem, element, get_target().natural_vector_size<float>());

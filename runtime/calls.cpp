@@ -1,6 +1,5 @@
 // The calls of the ahead-of-time functions; those of transform variants are in calls_transform.cpp.
 #include "buffer.h"
-#include "cpu_threads.h"
 #include "plan.h"
 
 namespace hconv::runtime {
@@ -53,8 +52,7 @@ hconv_status call_conv(const hconv_plan &plan, RunContext *run, const void *x, c
   Buffer bb(plan, type, bias ? bias : x, {{bias ? p.out_channels : 1, 1}});
   Buffer by = images(plan, type, y, g.output_width, g.output_height, p.out_channels, batch);
   const hconv_padding padding = plan.pack_input ? hconv_padding{} : p.padding;
-  // CPU variants size their tasks from the number of threads, in the bits above the flag.
-  const int has_bias = (bias ? 1 : 0) | (plan.on_cuda() ? 0 : cpu_threads() << 1);
+  const int has_bias = bias ? 1 : 0;
   const int result =
       plan.variant->conv(run, &bx.buffer, &bw.buffer, &bb.buffer, has_bias, padding.top, padding.left, &by.buffer);
   return run->finish(result, plan.variant->name);

@@ -2,24 +2,33 @@
 
 #include <cstring>
 #include <iterator>
+#include <type_traits>
+
+#include "cpu_threads.h"
 
 // variants.inc is written from the manifest into the build tree; every row declares its ahead-of-time function here.
 extern "C" {
-#define HCONV_DECLARE_direct(name)                                                                                     \
-  int name(const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, int32_t, int32_t, int32_t,           \
-           halide_buffer_t *);
-#define HCONV_DECLARE_mma(name) HCONV_DECLARE_direct(name)
-#define HCONV_DECLARE_pack(name) int name(const void *, halide_buffer_t *, halide_buffer_t *);
-#define HCONV_DECLARE_pack_input(name) int name(const void *, halide_buffer_t *, int32_t, int32_t, halide_buffer_t *);
-#define HCONV_DECLARE_transform(name)                                                                                  \
+#define HCONV_CONV_ARGUMENTS                                                                                           \
+  const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, int32_t, int32_t, int32_t
+#define HCONV_DECLARE_for_cuda(name) int name(HCONV_CONV_ARGUMENTS, halide_buffer_t *);
+#define HCONV_DECLARE_for_halide_ptx(name) HCONV_DECLARE_for_cuda(name)
+#define HCONV_DECLARE_for_cpu_baseline(name) int name(HCONV_CONV_ARGUMENTS, int32_t threads, halide_buffer_t *);
+#define HCONV_DECLARE_for_cpu_avx2(name) HCONV_DECLARE_for_cpu_baseline(name)
+#define HCONV_DECLARE_for_cpu_avx512(name) HCONV_DECLARE_for_cpu_baseline(name)
+#define HCONV_DECLARE_direct(name, target) HCONV_DECLARE_for_##target(name)
+#define HCONV_DECLARE_mma(name, target) HCONV_DECLARE_for_##target(name)
+#define HCONV_DECLARE_pack(name, target) int name(const void *, halide_buffer_t *, halide_buffer_t *);
+#define HCONV_DECLARE_pack_input(name, target)                                                                         \
+  int name(const void *, halide_buffer_t *, int32_t, int32_t, halide_buffer_t *);
+#define HCONV_DECLARE_transform(name, target)                                                                          \
   int name##_input(const void *, halide_buffer_t *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,     \
                    halide_buffer_t *);                                                                                 \
   int name##_weights(const void *, halide_buffer_t *, halide_buffer_t *);                                              \
   int name##_output(const void *, halide_buffer_t *, halide_buffer_t *, int32_t, int32_t, int32_t, int32_t, int32_t,   \
                     int32_t, halide_buffer_t *);
-#define HCONV_DECLARE_spectral_product(name)                                                                           \
+#define HCONV_DECLARE_spectral_product(name, target)                                                                   \
   int name(const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *);
-#define HCONV_VARIANT(name, algorithm, ...) HCONV_DECLARE_##algorithm(name)
+#define HCONV_VARIANT(name, algorithm, type, target, ...) HCONV_DECLARE_##algorithm(name, target)
 #include "variants.inc"
 #undef HCONV_VARIANT
 }
@@ -27,7 +36,18 @@ extern "C" {
 namespace hconv::runtime {
 namespace {
 
-#define HCONV_FUNCTIONS_direct(name) name, nullptr, nullptr, {}, nullptr
+/// A CPU variant sizes its tasks from the number of threads, an argument of its own.
+template <auto function> constexpr ConvFunction with_threads() {
+  if constexpr (std::is_same_v<decltype(function), ConvFunction>)
+    return function;
+  else
+    return [](const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, int32_t has_bias,
+              int32_t pad_top, int32_t pad_left, halide_buffer_t *y) {
+      return function(user_context, x, w, bias, has_bias, pad_top, pad_left, cpu_threads(), y);
+    };
+}
+
+#define HCONV_FUNCTIONS_direct(name) with_threads<name>(), nullptr, nullptr, {}, nullptr
 #define HCONV_FUNCTIONS_mma(name) HCONV_FUNCTIONS_direct(name)
 #define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr, {}, nullptr
 #define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name, {}, nullptr

@@ -99,7 +99,7 @@ Sizes sizes_of(const halide_buffer_t *x, const halide_buffer_t *w, int32_t has_b
           y->dim[0].extent,
           y->dim[1].extent,
           y->dim[2].extent,
-          has_bias & 1, // above: a CPU variant's threads
+          has_bias,
           top,
           left,
           x->type.bits == 32,
@@ -159,13 +159,15 @@ int fail_in_halide(const void *user_context) {
 
 } // namespace
 
-#define CONV_ARGUMENTS                                                                                                 \
+#define CONV_INPUTS                                                                                                    \
   const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, int32_t has_bias,           \
-      int32_t top, int32_t left, halide_buffer_t *y
+      int32_t top, int32_t left
+#define CONV_ARGUMENTS CONV_INPUTS, halide_buffer_t *y
+#define CPU_CONV_ARGUMENTS CONV_INPUTS, int32_t threads, halide_buffer_t *y
 
 #define FAKE_CONV(name)                                                                                                \
-  extern "C" int name(CONV_ARGUMENTS) {                                                                                \
-    (void)user_context;                                                                                                \
+  extern "C" int name(CPU_CONV_ARGUMENTS) {                                                                            \
+    (void)user_context, (void)threads;                                                                                 \
     convolve(sizes_of(x, w, has_bias, top, left, y), x->host, w->host, bias->host, y->host);                           \
     return 0;                                                                                                          \
   }
@@ -183,9 +185,9 @@ int fail_in_halide(const void *user_context) {
     }                                                                                                                  \
     return convolve_on_cuda(user_context, &state, sizes_of_packed(x, w, has_bias, top, left, y), x, w, bias, y);       \
   }
-#define FAKE_CONV_FAILING(name)                                                                                        \
+#define FAKE_CONV_FAILING(name, ...)                                                                                   \
   extern "C" int name(const void *user_context, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, int32_t,      \
-                      int32_t, int32_t, halide_buffer_t *) {                                                           \
+                      int32_t, int32_t, __VA_ARGS__) {                                                                 \
     return fail_in_halide(user_context);                                                                               \
   }
 #define FAKE_PACK_SIZES                                                                                                \
@@ -217,13 +219,13 @@ FAKE_CONV_CUDA(conv2d_direct_f32_oc32x128_cuda)
 FAKE_CONV_CUDA(conv2d_direct_f32_oc64x128_cuda)
 FAKE_CONV_CUDA(conv2d_direct_f32_oc64x64_kw3_cuda)
 FAKE_CONV_CUDA(conv2d_direct_bf16_oc32x64_cuda)
-FAKE_CONV_FAILING(conv2d_direct_f16_oc32x64_cuda)
+FAKE_CONV_FAILING(conv2d_direct_f16_oc32x64_cuda, halide_buffer_t *)
 FAKE_MMA(conv2d_mma_bf16_oc64x64_cuda)
 FAKE_MMA(conv2d_mma_bf16_oc128x128_cuda)
 FAKE_CONV_CUDA(conv2d_direct_f32_oc32x64_halide_ptx)
 FAKE_CONV(conv2d_direct_f32_oc8x8_cpu_baseline)
 FAKE_CONV(conv2d_direct_bf16_oc8x8_cpu_baseline)
-FAKE_CONV_FAILING(conv2d_direct_f16_oc8x8_cpu_baseline)
+FAKE_CONV_FAILING(conv2d_direct_f16_oc8x8_cpu_baseline, int32_t, halide_buffer_t *)
 FAKE_CONV(conv2d_direct_f32_oc16x8_cpu_avx2)
 FAKE_CONV(conv2d_direct_f32_oc32x8_cpu_avx512)
 
@@ -244,8 +246,8 @@ extern "C" int pack_input_b16_cuda(const void *user_context, halide_buffer_t *x,
                            3, arguments, 0b110);
 }
 
-extern "C" int conv2d_direct_f32_wrong_cpu_baseline(CONV_ARGUMENTS) {
-  (void)user_context;
+extern "C" int conv2d_direct_f32_wrong_cpu_baseline(CPU_CONV_ARGUMENTS) {
+  (void)user_context, (void)threads;
   convolve(sizes_of(x, w, has_bias, top, left, y), x->host, w->host, bias->host, y->host);
   store(y->host, 1, true, load(y->host, 1, true) + 0.5f);
   return 0;
