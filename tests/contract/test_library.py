@@ -130,7 +130,7 @@ def test_libraries_need_only_the_system(build_dir):
 
 
 def test_no_cuda_variant_uses_halides_own_cuda_launcher(build_dir):
-    objects = sorted((build_dir / "variants").glob("*_cuda*.o"))
+    objects = sorted(path for path in (build_dir / "variants").glob("*_cuda*.o") if "opencl" not in path.name)
     assert any(path.name.startswith("conv2d_") for path in objects)
     for path in objects:
         undefined = run("nm", "--undefined-only", path)

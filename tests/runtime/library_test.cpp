@@ -40,12 +40,14 @@ hconv_problem strict(hconv_problem p) {
 
 // Parts of names that must be there whatever the speeds' last digits are.
 const Row rows[] = {
-    {"B4 C64 128x128 K8", problem(float32, cuda0, 4, 64, 128, 8), "conv2d_direct_f32_oc64x.*_kw8_"},
-    {"B1 C128 256x256 K32", problem(float32, cuda0, 1, 128, 256, 32), "conv2d_direct_f32_oc64x.*_kw8_"},
-    {"B32 C64 58x58 K3", problem(float32, cuda0, 32, 64, 58, 3), "conv2d_direct_f32_oc64x.*_kw3_"},
-    {"B32 C512 9x9 K3", problem(float32, cuda0, 32, 512, 9, 3), "conv2d_direct_f32_oc.*x8_r8_.*_kw3_"},
+    {"B4 C64 128x128 K8", problem(float32, cuda0, 4, 64, 128, 8), "conv2d_transform_f32_fft32x32_"},
+    {"B1 C128 256x256 K32", problem(float32, cuda0, 1, 128, 256, 32), "conv2d_transform_f32_fft64x64_"},
+    {"strict B4 C64 128x128 K8", strict(problem(float32, cuda0, 4, 64, 128, 8)), "conv2d_direct_f32_oc64x.*_kw8_"},
+    {"strict B1 C128 256x256 K32", strict(problem(float32, cuda0, 1, 128, 256, 32)), "conv2d_direct_f32_oc64x.*_kw8_"},
+    {"strict B32 C64 58x58 K3", strict(problem(float32, cuda0, 32, 64, 58, 3)), "conv2d_direct_f32_oc64x.*_kw3_"},
+    {"strict B32 C512 9x9 K3", strict(problem(float32, cuda0, 32, 512, 9, 3)), "conv2d_direct_f32_oc.*x8_r8_.*_kw3_"},
     {"few blocks: B1 C16 32x32 K4", problem(float32, cuda0, 1, 16, 32, 4), "conv2d_direct_f32_oc16x16_r2_.*_kw4_"},
-    {"B2 C32 256x256 K5", problem(float32, cuda0, 2, 32, 256, 5), "conv2d_direct_f32_oc32x"},
+    {"strict B2 C32 256x256 K5", strict(problem(float32, cuda0, 2, 32, 256, 5)), "conv2d_direct_f32_oc32x"},
     {"bf16", strict(problem(bfloat16, cuda0, 4, 64, 128, 8)), "conv2d_direct_bf16_oc64x128_"},
     {"f16", strict(problem(float16, cuda0, 32, 64, 58, 3)), "conv2d_direct_f16_oc64x64_"},
 };
@@ -55,7 +57,7 @@ TEST(LibraryDispatch, ByShapeOnCuda) {
     Choice choice;
     ASSERT_EQ(choose(row.problem, {}, {}, &choice), HCONV_OK) << row.shape << ": " << hconv_last_error();
     EXPECT_THAT(choice.variant->name, AllOf(testing::ContainsRegex(row.name), EndsWith("_cuda"))) << row.shape;
-    EXPECT_THAT(choice.pack->name, EndsWith("_cuda")) << row.shape;
+    EXPECT_THAT((choice.pack ? choice.pack : choice.product)->name, EndsWith("_cuda")) << row.shape;
   }
 }
 
