@@ -87,6 +87,7 @@ private:
     CudaKernel kernel = extract_kernel(op, options.variant + "_kernel" + std::to_string(kernels++), lets);
     kernel.min_blocks = options.min_blocks;
     kernel.unroll = options.unroll;
+    kernel.addresses_first = options.addresses_first;
     run_passes(kernel, options);
     text += "\n" + print_cuda(kernel);
     Stmt launch = make_launch(kernel, Variable::make(Handle(), kFatbin), target);

@@ -19,6 +19,7 @@ struct CudaBackendOptions {
   TensorCoreRequest tensor_core;
   int sum_steps = 0;                 // of the pipeline between two flushes of long sums; 0: never
   bool sum_only_long = false;        // BlockedSums::only_long
+  bool addresses_first = false;      // select(c, x[i], 0) computes i in any case, so that many of them share its parts
   std::map<std::string, int> unroll; // factors by the schedule's loop names; register arrays' loops unroll fully anyway
 };
 

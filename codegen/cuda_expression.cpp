@@ -240,6 +240,10 @@ void CudaExpression::visit(const Not *op) {
 void CudaExpression::visit(const Select *op) {
   if (op->condition.type().lanes() > 1)
     return function("hconv::select", {op->condition, op->true_value, op->false_value});
+  if (const Load *load = op->true_value.as<Load>(); load && addresses_first) {
+    const std::string c = text(op->condition), place = address(load->name, load->index), v = text(op->false_value);
+    return set("hconv::load_if(" + c + ", " + place + ", " + v + ")", kAtom);
+  }
   // Only the chosen side is evaluated, which Halide allows: a select's sides have no effects.
   const std::string c = text(op->condition, kOr), a = text(op->true_value, kOr), b = text(op->false_value, kOr);
   set(c + " ? " + a + " : " + b, kTernary);

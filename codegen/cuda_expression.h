@@ -15,6 +15,7 @@ public:
 
   CudaNames names;
   Halide::Internal::Scope<Halide::Internal::ConstantInterval> bounds;
+  bool addresses_first = false; // select(c, x[i], v) as a call that takes the address of x[i]
 
   /** &array[index], or array + index. */
   std::string address(const std::string &array, const Halide::Expr &index);

@@ -13,7 +13,9 @@ namespace {
 
 class CudaPrinter : public CudaExpression {
 public:
-  explicit CudaPrinter(const CudaKernel &kernel) : kernel(kernel), unrolled(register_loops(kernel.body)) {}
+  explicit CudaPrinter(const CudaKernel &kernel) : kernel(kernel), unrolled(register_loops(kernel.body)) {
+    addresses_first = kernel.addresses_first;
+  }
 
   std::string print() {
     open_scope();

@@ -33,6 +33,7 @@ struct CudaKernel {
   int shared_bytes = 0;                  // dynamic shared memory; set by layout_shared_memory
   int min_blocks = 1;                    // of __launch_bounds__
   std::map<std::string, int> unroll;     // factors that the schedule asks for, by the loop's last name
+  bool addresses_first = false;          // of guarded loads: see CudaBackendOptions
 
   int threads() const { return block[0] * block[1] * block[2]; }
 };

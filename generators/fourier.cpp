@@ -8,33 +8,37 @@ namespace hconv {
 
 namespace {
 
-Complex operator+(const Complex &a, const Complex &b) {
-  return {a.re + b.re, a.im + b.im};
-}
-Complex operator-(const Complex &a, const Complex &b) {
-  return {a.re - b.re, a.im - b.im};
-}
-
-/** a + w b and a - w b, where w = exp(sign * 2 pi i k / size) and 0 <= k < size / 2. The quarters of the circle and
- * what lies between them take fewer operations; their cosines are never computed, as they would not come out as 0. */
+/** a + w b and a - w b, where w = exp(sign * 2 pi i k / size) and 0 <= k < size / 2. The quarters of the circle take no
+ * products, and their cosines are never computed, as they would not come out as 0. All other w take six operations that
+ * multiply and add: with c the larger part of w and t the ratio of its parts, at most 1,
+ *
+ *     w b = c (b + i t b)   or, where the imaginary part is larger,   i c (b - i t b) */
 void butterfly(const Complex &a, const Complex &b, int k, int size, int sign, Complex &sum, Complex &difference) {
-  Complex turned;
+  auto finish = [&](const Complex &turned, float factor) {
+    const Complex product = factor == 1 ? turned : Complex{turned.re * factor, turned.im * factor};
+    sum = {a.re + product.re, a.im + product.im};
+    difference = {a.re - product.re, a.im - product.im};
+  };
+  const double angle = sign * 2 * std::acos(-1.0) * k / size;
   if (k == 0) {
-    turned = b;
+    finish(b, 1);
   } else if (4 * k == size) {
-    turned = sign > 0 ? Complex{-b.im, b.re} : Complex{b.im, -b.re};
+    finish(sign > 0 ? Complex{-b.im, b.re} : Complex{b.im, -b.re}, 1);
   } else if (8 * k == size || 8 * k == 3 * size) {
-    const float half_diagonal = float(std::sqrt(0.5));
-    const Complex quarter = sign > 0 ? Complex{-b.im, b.re} : Complex{b.im, -b.re};
-    turned = 8 * k == size ? quarter + b : quarter - b;
-    turned = {turned.re * half_diagonal, turned.im * half_diagonal};
+    // Equal parts: the larger of two that differ by rounding would be chance.
+    const float side = sign > 0 ? 1.0f : -1.0f, half_diagonal = float(std::sqrt(0.5));
+    const Complex turned = sign > 0 ? Complex{b.re - b.im, b.im + b.re} : Complex{b.re + b.im, b.im - b.re};
+    if (8 * k == size)
+      finish(turned, half_diagonal);
+    else
+      finish({-turned.im, turned.re}, side * half_diagonal);
+  } else if (std::fabs(std::cos(angle)) > std::fabs(std::sin(angle))) {
+    const float t = float(std::tan(angle));
+    finish({b.re - b.im * t, b.im + b.re * t}, float(std::cos(angle)));
   } else {
-    const double angle = 2 * std::acos(-1.0) * k / size;
-    const float c = float(std::cos(angle)), s = float(sign * std::sin(angle));
-    turned = {b.re * c - b.im * s, b.re * s + b.im * c};
+    const float t = float(1 / std::tan(angle));
+    finish({b.re * t - b.im, b.im * t + b.re}, float(std::sin(angle)));
   }
-  sum = a + turned;
-  difference = a - turned;
 }
 
 size_t reversed_bits(size_t i, size_t size) {

@@ -35,7 +35,14 @@ struct TileGrid {
   Halide::Expr step_h, step_w;   // outputs of one tile
   Halide::Expr tiles_h, tiles_w; // tiles of one image
   Halide::Expr first_tile;       // tile n is first_tile + n
+
+  /** Of tile n: its image, and the first row and column of its outputs. */
+  std::vector<Halide::Expr> origin(const Halide::Expr &n) const;
 };
+
+/** Whether the side of a select that is not chosen may be read. CUDA reads only the chosen one; vectors on a CPU read
+ * both, so there the coordinates of elements outside are clamped. */
+enum class Outside { read, never_read };
 
 /** Dimensions of all Funcs, innermost first. n counts tiles, or output channels of the weights. */
 struct SpectrumVars {
@@ -77,12 +84,12 @@ struct InverseSpectrum : SpectrumVars {
  * around it. Channels from IC on are 0. Tiles that are not there repeat some tile of the last image. */
 ForwardSpectrum input_spectrum(const Halide::Func &spectrum, const SpectrumTile &size, const Halide::Func &x,
                                const Halide::Expr (&extent)[4], const TileGrid &grid, const Halide::Expr &pad_top,
-                               const Halide::Expr &pad_left);
+                               const Halide::Expr &pad_left, Outside outside);
 
 /** spectrum[f,ic,.,oc] = the conjugate of the transform of w(kw, kh, ic, oc), over TH * TW, so that products with input
  * spectra need no other factor. It is 0 beyond w's extents KW, KH, IC, OC. */
 ForwardSpectrum weights_spectrum(const Halide::Func &spectrum, const SpectrumTile &size, const Halide::Func &w,
-                                 const Halide::Expr (&extent)[4]);
+                                 const Halide::Expr (&extent)[4], Outside outside);
 
 /** Rows and columns of each tile from 0 to step - 1, as far as they lie in y(ow, oh, oc, b) with extents OW, OH, OC, B,
  * plus bias(oc) where has_bias is not 0, rounded once to the element type. `tiles` is the extent of spectrum's n; those

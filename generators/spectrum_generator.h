@@ -20,6 +20,11 @@ public:
   GeneratorParam<int> fft_h{"fft_h", 32, 8, 64}, fft_w{"fft_w", 32, 8, 64};
 
 protected:
+  void request(CudaBackendOptions &options) override {
+    options.min_blocks = spectrum_min_blocks(size());
+    options.addresses_first = true;
+  }
+
   SpectrumTile size() const { return {fft_h, fft_w}; }
 
   /** A caller's tensor: dense or not, from 0. */

@@ -17,8 +17,9 @@ public:
   void generate() {
     Expr extent[4];
     extents_of(x, extent);
-    hconv::ForwardSpectrum s = hconv::input_spectrum(spectrum, size(), x, extent,
-                                                     {step_h, step_w, tiles_h, tiles_w, first_tile}, pad_top, pad_left);
+    hconv::ForwardSpectrum s =
+        hconv::input_spectrum(spectrum, size(), x, extent, {step_h, step_w, tiles_h, tiles_w, first_tile}, pad_top,
+                              pad_left, hconv::Outside::never_read);
     from_zero(x);
     promise_spectrum(spectrum);
     hconv::schedule_spectrum_cuda(s, size());

@@ -71,9 +71,7 @@ InverseSpectrum output_spectrum(const Func &y, const Expr (&extent)[4], const Ty
   pack_rows(s, size);
   transform_rows(s, size);
 
-  Expr t = grid.first_tile + s.n, in_image = t % (grid.tiles_h * grid.tiles_w);
-  s.origin(s.n) = {t / (grid.tiles_h * grid.tiles_w), in_image / grid.tiles_w * grid.step_h,
-                   in_image % grid.tiles_w * grid.step_w};
+  s.origin(s.n) = Tuple(grid.origin(s.n));
   y(s.ow, s.oh, s.ic, s.image) = undef(element);
   s.r = RDom(0, size.h, 0, size.w, 0, tiles, "r");
   Expr h = s.r.x, w = s.r.y, n = s.r.z;

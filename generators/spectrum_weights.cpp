@@ -16,7 +16,7 @@ public:
   void generate() {
     Expr extent[4];
     extents_of(w, extent);
-    hconv::ForwardSpectrum s = hconv::weights_spectrum(spectrum, size(), w, extent);
+    hconv::ForwardSpectrum s = hconv::weights_spectrum(spectrum, size(), w, extent, hconv::Outside::never_read);
     from_zero(w);
     promise_spectrum(spectrum);
     hconv::schedule_spectrum_cuda(s, size());

@@ -8,6 +8,8 @@ namespace hconv {
 
 namespace {
 
+constexpr int kRowsAtOnce = 32; // loads that a thread has under way
+
 /** How a block's threads share lines and tiles. */
 struct BlockShape {
   SpectrumTile size;
@@ -85,6 +87,11 @@ int spectrum_group(const SpectrumTile &size) {
   return longest <= 16 ? 32 : longest <= 32 ? 16 : 8;
 }
 
+int spectrum_min_blocks(const SpectrumTile &size) {
+  const int longest = std::max(size.h, size.w);
+  return longest <= 16 ? 4 : longest <= 32 ? 2 : 1;
+}
+
 void schedule_spectrum_cuda(ForwardSpectrum &s, const SpectrumTile &size) {
   const BlockShape block(size);
   Var n_block("n_block"), n("n_in"), t("t"), w("w"), h("h"), row("row");
@@ -127,7 +134,7 @@ void schedule_spectrum_cuda(ForwardSpectrum &s, const SpectrumTile &size) {
       .split(s.q, h, w, size.w)
       .split(s.n, s.n, n, block.tiles_at_once())
       .reorder(h, s.n, w, n, s.ic)
-      .unroll(h, 8)
+      .unroll(h, std::min(size.h, kRowsAtOnce))
       .fuse(w, n, t)
       .gpu_threads(t);
   if (s.origin.defined()) {

@@ -9,6 +9,9 @@ namespace hconv {
  * Spectra must hold whole groups. */
 int spectrum_group(const SpectrumTile &size);
 
+/** Blocks that must fit on one multiprocessor. */
+int spectrum_min_blocks(const SpectrumTile &size);
+
 /** A block transforms a group of one channel. It stages the tiles in shared memory, a thread transforms two rows as one
  * line in registers and puts it back, and a thread transforms a column and writes it, neighbours along n side by side.
  */

@@ -208,6 +208,11 @@ template <typename T, int N> HCONV_DEVICE void store_guarded(T *p, const vec<T, 
     store_strided(p, 1, v);
 }
 
+/** *p where `condition` holds; then only is it read. Unlike in condition ? x[i] : otherwise, i belongs to no branch. */
+template <typename T> HCONV_DEVICE T load_if(bool condition, const T *p, T otherwise) {
+  return condition ? *p : otherwise;
+}
+
 /** A thread's own array: element by element, so that it stays in registers. */
 template <typename Vec> HCONV_DEVICE Vec load_array(const typename vec_of<Vec>::element *p) {
   return load_strided<Vec>(p, 1);

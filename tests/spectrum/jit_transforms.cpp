@@ -59,7 +59,8 @@ public:
       input_spectrum = Func("spectrum");
       Expr extents[4];
       extents_of(x_param, extents);
-      auto s = hconv::input_spectrum(input_spectrum, size, x_param, extents, input_grid.grid(), top, left);
+      auto s = hconv::input_spectrum(input_spectrum, size, x_param, extents, input_grid.grid(), top, left,
+                                     hconv::Outside::read);
       store_stages(s);
     }
     x_param.set(view(element, x.data(), extent));
@@ -75,7 +76,7 @@ public:
       weights_spectrum = Func("spectrum");
       Expr extents[4];
       extents_of(w_param, extents);
-      auto s = hconv::weights_spectrum(weights_spectrum, size, w_param, extents);
+      auto s = hconv::weights_spectrum(weights_spectrum, size, w_param, extents, hconv::Outside::read);
       store_stages(s);
     }
     w_param.set(view(element, w.data(), extent));
