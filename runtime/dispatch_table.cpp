@@ -51,11 +51,12 @@ constexpr Speed speeds[] = {
 // clang-format off
 constexpr ProductSpeed products[] = {
     // tile: OC   n  thread: OC   n  real products  speed
-    {64,         32,          8,  4, 3,             0.86},
-    {64,         64,          8,  8, 3,             0.84},
-    {32,         32,          4,  4, 4,             0.88},
-    {16,         32,          4,  4, 4,             0.88},
-    {0,           0,          0,  0, 3,             0.70}, // other tiles
+    {64,         32,          8,  4, 3,             0.87},
+    {64,         56,          8,  7, 3,             0.84},
+    {64,         16,          8,  4, 3,             0.80},
+    {32,         32,          8,  4, 3,             0.78},
+    {16,         16,          2,  4, 3,             0.60},
+    {0,           0,          0,  0, 3,             0.60}, // other tiles
     {0,           0,          0,  0, 0,             0.80},
 };
 // clang-format on
