@@ -40,14 +40,22 @@ bool holds(const ProductSpeed &speed, const Variant &variant);
 
 /// What the other phases of a transform variant take.
 struct TransformSpeeds {
-  double nanosecond;     ///< in the unit of time
-  double memory_bytes;   ///< that one multiprocessor's share of device memory moves in a nanosecond
-  double cache_bytes;    ///< the same where a chunk's spectra stay in the L2 cache
-  double cached;         ///< bytes of a chunk's X, Y and W up to which they do
-  double fft_operations; ///< of one multiprocessor in a nanosecond, 2.5 n log2(n) for a tile of n elements
-  double launch;         ///< nanoseconds of each launch but the first
+  double nanosecond;   ///< in the unit of time
+  double memory_bytes; ///< that one multiprocessor's share of device memory moves in a nanosecond
+  double cache_bytes;  ///< the same where a chunk's spectra stay in the L2 cache
+  double cached;       ///< bytes of a chunk's X, Y and W up to which they do
+  double launch;       ///< nanoseconds of each launch but the first
 };
 TransformSpeeds transform_speeds();
+
+/// How well the transforms of one size of tile use that: the first line whose `longest` is at least both of a tile's
+/// extents holds.
+struct TileSpeed {
+  int32_t longest;
+  double bandwidth; ///< share of the bytes that they move in a nanosecond
+  double latency;   ///< nanoseconds of one block alone, from its loads over its barriers to its stores
+};
+Table<TileSpeed> tile_speeds();
 
 /// The same on a CPU, relative to products of its direct kernels, one core's.
 struct CpuTransformSpeeds {

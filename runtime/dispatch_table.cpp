@@ -61,9 +61,10 @@ constexpr ProductSpeed products[] = {
 };
 // clang-format on
 
-// Not measured: device memory at 3.8 TB/s and L2 at 6 TB/s over 132 multiprocessors, transforms at a quarter of the FMA
-// units' 494 operations a nanosecond.
-constexpr TransformSpeeds transforms = {200, 29, 45, 40e6, 120, 3000};
+// Device memory at 3.8 TB/s and L2 at 6 TB/s over 132 multiprocessors. The shares and latencies of tiles are fitted to
+// all transform variants on shapes/perf.txt (docs/benchmarks.md).
+constexpr TransformSpeeds transforms = {200, 29, 45, 40e6, 3000};
+constexpr TileSpeed tile_lines[] = {{16, 0.80, 3500}, {32, 0.66, 6000}, {64, 0.50, 10000}};
 constexpr CpuTransformSpeeds cpu_transforms = {0.8, 0.5, 1.0};
 
 constexpr Preference preferences[] = {
@@ -82,6 +83,9 @@ Table<ProductSpeed> product_speeds() {
 }
 TransformSpeeds transform_speeds() {
   return transforms;
+}
+Table<TileSpeed> tile_speeds() {
+  return {std::begin(tile_lines), std::end(tile_lines)};
 }
 CpuTransformSpeeds cpu_transform_speeds() {
   return cpu_transforms;

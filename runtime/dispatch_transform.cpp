@@ -32,6 +32,15 @@ struct Work {
   int64_t blocks;                             ///< of the product kernel, in a chunk
 };
 
+/// The line for a transform variant; a tile beyond the table's last line takes that.
+const TileSpeed &tile_speed_of(const Variant &transform) {
+  const Table<TileSpeed> lines = tile_speeds();
+  for (const TileSpeed &line : lines)
+    if (line.longest >= std::max(transform.fft_h, transform.fft_w))
+      return line;
+  return *(lines.last - 1);
+}
+
 double floats(int64_t count) {
   return 4.0 * static_cast<double>(count);
 }
@@ -73,19 +82,18 @@ Cost transform_cost_of(const Variant &transform, const Variant &product, const h
   const double chunks = static_cast<double>(w.chunks), multiprocessors = std::max(machine.multiprocessors, 1);
   const double working_set = (w.input_bytes + w.output_bytes + w.weight_bytes) / chunks;
   const double bytes_a_time = multiprocessors * (working_set <= s.cached ? s.cache_bytes : s.memory_bytes);
-  const double operations_a_time = multiprocessors * s.fft_operations;
-  const auto phase = [&](double bytes, double operations) {
-    return s.nanosecond * std::max(bytes / bytes_a_time, operations / operations_a_time);
-  };
+  const TileSpeed &tile = tile_speed_of(transform);
+  const auto moving = [&](double bytes) { return s.nanosecond * bytes / bytes_a_time; };
+  const double latency = s.nanosecond * tile.latency * chunks;
   Cost cost;
   cost.speed = speed_of(product);
   const Turns turns = turns_of(w.blocks, product.min_blocks, machine);
   cost.blocks = w.blocks > INT64_MAX / w.chunks ? INT64_MAX : w.blocks * w.chunks;
   cost.waves = turns.waves * w.chunks;
-  cost.input = phase(w.x_bytes + w.input_bytes, w.input_operations);
+  cost.input = moving(w.x_bytes + w.input_bytes) / tile.bandwidth + latency;
   cost.product = std::max(chunks * turns.blocks * w.block_products / cost.speed,
-                          phase(w.input_bytes + w.weight_bytes + w.output_bytes, 0));
-  cost.output = phase(w.output_bytes + w.y_bytes, w.output_operations);
+                          moving(w.input_bytes + w.weight_bytes + w.output_bytes));
+  cost.output = moving(w.output_bytes + w.y_bytes) / tile.bandwidth + latency;
   cost.launches = s.nanosecond * s.launch * (3 * chunks - 1);
   cost.value = cost.input + cost.product + cost.output + cost.launches;
   return cost;
@@ -108,9 +116,6 @@ std::string why_not_product(const Variant &product, const Variant &transform, co
                             const Machine &machine) {
   if (product.target != transform.target)
     return text("it runs on %s, and the transforms on %s", name_of(product.target), name_of(transform.target));
-  if (is_cuda(product.target) && product.sum_ic == 0 && p.in_channels > longest_chain)
-    return text("it adds up all channels in one chain, at most %lld, and IC is %lld", wide(longest_chain),
-                wide(p.in_channels));
   const TransformLayout l = transform_layout(p, transform, product);
   if (l.weight_floats() >= element_limit)
     return text("its weights' spectrum would have extents [%lld, %lld, 2, %lld], 2^31 numbers or more",
@@ -123,6 +128,9 @@ std::string why_not_product(const Variant &product, const Variant &transform, co
     return text("there are %lld channels, more than %lld", wide(channels), wide(grid_y_limit));
   if (l.image_tiles() >= tile_limit)
     return text("an image has %lld tiles, 2^30 or more", wide(l.image_tiles()));
+  if (is_cuda(product.target) && product.sum_ic == 0 && p.in_channels > longest_chain)
+    return text("it adds up all channels in one chain, at most %lld, and IC is %lld", wide(longest_chain),
+                wide(p.in_channels));
   return needs_more_shared_memory(product, machine);
 }
 

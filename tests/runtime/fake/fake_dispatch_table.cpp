@@ -19,6 +19,9 @@ constexpr Speed speeds[] = {
 // tile (OC, n), thread (OC, n), real products, speed
 constexpr ProductSpeed products[] = {{64, 64, 0, 0, 0, 0.045}, {0, 0, 0, 0, 0, 0.03}};
 
+// longest, bandwidth, latency
+constexpr TileSpeed tile_lines[] = {{16, 1.0, 1000}, {64, 0.5, 4000}};
+
 constexpr Preference preferences[] = {
     {Target::cpu_avx512, "the processor has AVX-512"},
     {Target::cpu_avx2, "the processor has AVX2"},
@@ -34,7 +37,10 @@ Table<ProductSpeed> product_speeds() {
   return {std::begin(products), std::end(products)};
 }
 TransformSpeeds transform_speeds() {
-  return {100, 20, 40, 1e7, 50, 2000};
+  return {100, 20, 40, 1e7, 2000};
+}
+Table<TileSpeed> tile_speeds() {
+  return {std::begin(tile_lines), std::end(tile_lines)};
 }
 CpuTransformSpeeds cpu_transform_speeds() {
   return {0.1, 0.1, 1};
