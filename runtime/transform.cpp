@@ -72,7 +72,7 @@ int64_t launch_tiles(const hconv_problem &p, const TransformLayout &l) {
 TransformError transform_error(const hconv_problem &p, const Variant &v, const Variant &product_kernel,
                                double tile_norm, double filter_norm) {
   const double n = 1.0 * v.fft_h * v.fft_w, channels = static_cast<double>(p.in_channels), u = std::ldexp(1.0, -24);
-  const double levels = std::log2(n) + 2, spectrum = std::expm1(levels * std::log1p(5 * u));
+  const double levels = std::log2(n) + 2, spectrum = std::expm1(levels * std::log1p(5.6 * u));
   const double product =
       product_kernel.products == 3 ? (std::sqrt(10.0) * channels + 8.1) * u : 2 * std::sqrt(2.0) * channels * u;
   const double all = (1 + spectrum) * (1 + spectrum) * (1 + product) * (1 + 2 * spectrum) * (1 + u) - 1;

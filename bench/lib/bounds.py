@@ -6,7 +6,7 @@ which relative to the result's sqrt(n) is u * sqrt((n + 1) / 2). Tensor cores tr
 truncation always errs to one side: that adds up to one unit for each step of at least 8 products.
 
 In the transform domain an output's error is that of its tile, spread over it evenly. Each of log2(TH TW) + 2 levels of
-butterflies errs by at most 5 u of the tile's 2-norm (docs/transform.md), in x, in w and on the way back, independently. A
+butterflies errs by at most 5.6 u of the tile's 2-norm (docs/transform.md), in x, in w and on the way back, independently. A
 complex product is made of three or four real ones, one of which may be twice as large; each is summed over the channels.
 """
 
@@ -52,7 +52,7 @@ def bound(n: int, kind: str, mode: str, slack: float = 1.0) -> Bound:
 def transform_bound(channels: int, kind: str) -> Bound:
     """The same for a variant of the transform domain, with tiles of up to 64 x 64."""
     levels = math.log2(64 * 64) + 2
-    return _with_store(FLOAT32 * (5 * math.sqrt(3 * levels) + math.sqrt(6 * (channels + 1) / 2)), kind, 1.0)
+    return _with_store(FLOAT32 * (5.6 * math.sqrt(3 * levels) + math.sqrt(6 * (channels + 1) / 2)), kind, 1.0)
 
 
 def _with_store(summation: float, kind: str, slack: float) -> Bound:

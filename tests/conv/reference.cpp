@@ -136,7 +136,7 @@ double error_bound(const Shape &shape, Element type, bool truncates, double exac
 
 double transform_error_bound(const Shape &shape, int fft_h, int fft_w, int products, double magnitude) {
   const double u = std::ldexp(1.0, -24), levels = std::log2(double(fft_h) * fft_w) + 2;
-  const double spectrum = std::pow(1 + 5 * u, levels) - 1, IC = double(shape.IC);
+  const double spectrum = std::pow(1 + 5.6 * u, levels) - 1, IC = double(shape.IC);
   const double sums = products == 3 ? (std::sqrt(10.0) * IC + 8.1) * u : 2 * std::sqrt(2.0) * IC * u;
   const double relative = std::pow(1 + spectrum, 2) * (1 + sums) * (1 + 2 * spectrum) * (1 + u) - 1;
   return relative * magnitude + std::ldexp(1.0, -120); // the tests' numbers are far from underflow
