@@ -4,21 +4,14 @@
 
 #include "error.h"
 #include "layout.h"
+#include "tiling.h"
 #include "validation.h"
 
 namespace hconv::runtime {
 namespace {
 
-constexpr int64_t grid_y_limit = 65535;
 // What one block of the pack kernels moves along their grids' y and z (generators/pack_weights, pack_input).
 constexpr int32_t pack_oc = 8, pack_taps = 32, pack_input_columns = 32, pack_input_channels = 32;
-
-int64_t tiles(int64_t extent, int32_t tile) {
-  return (extent + std::max(tile, 1) - 1) / std::max(tile, 1);
-}
-long long wide(int64_t value) {
-  return value;
-}
 
 /// The pack or pack_input kernel that fits a convolution variant: by element size and kind of memory.
 const Variant *helper_for(const Variant &conv, Algorithm algorithm) {
@@ -39,12 +32,13 @@ std::string processor_lacks(Target target, const Machine &machine) {
 
 std::string exceeds_pack_grids(const Variant &v, const hconv_problem &p) {
   const PackedExtents weights = packed_extents(p, v);
-  if (tiles(weights.oc, pack_oc) > grid_y_limit || tiles(weights.kh * weights.kw, pack_taps) > grid_y_limit)
+  if (tiles_of(weights.oc, pack_oc) > grid_y_limit || tiles_of(weights.kh * weights.kw, pack_taps) > grid_y_limit)
     return text(
         "its kernel that packs weights takes up to %lld output channels and %lld taps, and they are %lld and %lld",
         wide(grid_y_limit * pack_oc), wide(grid_y_limit * pack_taps), wide(weights.oc), wide(weights.kh * weights.kw));
   const PackedInput input = packed_input(p, v);
-  if (tiles(input.width, pack_input_columns) > grid_y_limit || tiles(input.ic, pack_input_channels) > grid_y_limit)
+  if (tiles_of(input.width, pack_input_columns) > grid_y_limit ||
+      tiles_of(input.ic, pack_input_channels) > grid_y_limit)
     return text("its kernel that packs x takes up to %lld columns and %lld channels, and they are %lld and %lld",
                 wide(grid_y_limit * pack_input_columns), wide(grid_y_limit * pack_input_channels), wide(input.width),
                 wide(input.ic));
@@ -63,9 +57,9 @@ std::string does_not_fit(const Variant &v, const hconv_problem &p) {
   if (!is_cuda(v.target))
     return "";
   const Geometry g = geometry_of(p);
-  if (tiles(p.out_channels, v.tile_oc) > grid_y_limit)
+  if (tiles_of(p.out_channels, v.tile_oc) > grid_y_limit)
     return text("OC = %lld needs more than %lld tiles", wide(p.out_channels), wide(grid_y_limit));
-  if (tiles(g.output_width, v.tile_ow) > grid_y_limit)
+  if (tiles_of(g.output_width, v.tile_ow) > grid_y_limit)
     return text("OW = %lld needs more than %lld tiles", wide(g.output_width), wide(grid_y_limit));
   return exceeds_pack_grids(v, p);
 }

@@ -4,16 +4,9 @@
 
 #include "dispatch.h"
 #include "layout.h"
+#include "tiling.h"
 
 namespace hconv::runtime {
-namespace {
-
-int64_t tiles(int64_t extent, int32_t tile) {
-  const int64_t size = std::max(tile, 1);
-  return (extent + size - 1) / size;
-}
-
-} // namespace
 
 double speed_of(const Variant &v) {
   for (const ProductSpeed &s : product_speeds())
@@ -57,8 +50,8 @@ Cost cost_of(const Variant &v, const Variant *product_kernel, const hconv_proble
   Cost cost;
   cost.speed = speed_of(v);
   // An empty batch costs as much as one image: something has to be chosen for it too.
-  if (!product(&cost.blocks, {std::max<int64_t>(p.batch, 1), tiles(g.output_height, v.tile_oh),
-                              tiles(p.out_channels, v.tile_oc), tiles(g.output_width, v.tile_ow)}))
+  if (!product(&cost.blocks, {std::max<int64_t>(p.batch, 1), tiles_of(g.output_height, v.tile_oh),
+                              tiles_of(p.out_channels, v.tile_oc), tiles_of(g.output_width, v.tile_ow)}))
     cost.blocks = INT64_MAX;
   const Turns turns = turns_of(cost.blocks, v.min_blocks, machine);
   cost.waves = turns.waves;

@@ -4,28 +4,24 @@
 
 #include "dispatch.h"
 #include "error.h"
+#include "tiling.h"
 #include "transform.h"
 #include "validation.h"
 
 namespace hconv::runtime {
 namespace {
 
-constexpr int64_t grid_y_limit = 65535;
 // Channels that one chain of float32 additions may have: beyond that its error on random data, 2.8e-7 at 128 and 8.1e-7
 // at 1024, would exceed the direct kernels', whose sums are kept in blocks.
 constexpr int64_t longest_chain = 384;
 // Tiles of an image are numbered in 32 bits, with room for a last chunk that is not full.
 constexpr int64_t tile_limit = int64_t{1} << 30;
 
-long long wide(int64_t value) {
-  return value;
-}
-
 /// Work and traffic of a problem, an empty batch taken for one image.
 struct Work {
   TransformLayout layout;
-  int64_t tiles, chunk, chunks, padded_tiles; ///< chunks of `chunk` tiles, the last one perhaps not full
-  double x_bytes, y_bytes;                    ///< of the tensors
+  int64_t tiles, chunk, chunks; ///< chunks of `chunk` tiles, the last one perhaps not full
+  double x_bytes, y_bytes;      ///< of the tensors
   double input_bytes, output_bytes, weight_bytes;
   double input_operations, output_operations; ///< of the transforms
   double block_products, products;            ///< real ones, of one block of the product kernel, and of all
@@ -102,9 +98,9 @@ Cost transform_cost_of(const Variant &transform, const Variant &product, const h
 double cpu_cost_of(const Variant &v, const Variant *product, const hconv_problem &p) {
   const Geometry g = geometry_of(p);
   if (!product) {
-    const int64_t tile = std::max(v.tile_oc, 1), covered = (p.out_channels + tile - 1) / tile * tile;
-    return static_cast<double>(std::max<int64_t>(p.batch, 1)) * static_cast<double>(covered) *
-           static_cast<double>(g.output_height) * static_cast<double>(g.output_width) * static_cast<double>(g.products);
+    const double covered = static_cast<double>(round_up(p.out_channels, v.tile_oc));
+    return static_cast<double>(std::max<int64_t>(p.batch, 1)) * covered * static_cast<double>(g.output_height) *
+           static_cast<double>(g.output_width) * static_cast<double>(g.products);
   }
   const Work w = work_of(v, *product, p);
   const CpuTransformSpeeds s = cpu_transform_speeds();

@@ -18,6 +18,11 @@ const char *last_error();
 /// printf into a std::string.
 [[gnu::format(printf, 1, 2)]] std::string text(const char *format, ...);
 
+/// An int64_t for %lld in any of these.
+inline long long wide(int64_t value) {
+  return value;
+}
+
 /// Runs `body` (which returns hconv_status) so that no C++ exception leaves the C API.
 template <class Body> hconv_status guarded(Body &&body) noexcept {
   try {

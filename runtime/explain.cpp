@@ -114,7 +114,6 @@ std::string plain_of(const Variant &v) {
 }
 
 std::string plain_of(const Tiles &t, const Variant &product) {
-  const auto wide = [](int64_t value) { return static_cast<long long>(value); };
   return text("transform    tiles of %lld x %lld for %lld x %lld outputs, %lld x %lld an image; %lld frequencies\n",
               wide(t.layout.fft_h), wide(t.layout.fft_w), wide(t.layout.step_h), wide(t.layout.step_w),
               wide(t.layout.tiles_h), wide(t.layout.tiles_w), wide(t.layout.frequencies)) +
@@ -173,7 +172,6 @@ std::string plain_of(const Explanation &e) {
   const hconv_problem &p = e.problem;
   const Variant &v = *e.choice.variant;
   const Bytes bytes = bytes_of(e);
-  const auto wide = [](int64_t value) { return static_cast<long long>(value); };
   std::string t;
   t += text("problem      %s\n", text_of(p).c_str());
   t += text("output       %lld x %lld x %lld x %lld (B, OC, OH, OW)\n", wide(p.batch), wide(p.out_channels),

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
+#include "tiling.h"
 #include "transform.h"
 
 namespace hconv::runtime {
-namespace {
-
-int64_t round_up(int64_t extent, int64_t tile) {
-  tile = std::max<int64_t>(tile, 1);
-  return (extent + tile - 1) / tile * tile;
-}
-
-} // namespace
 
 PackedExtents packed_extents(const hconv_problem &p, const Variant &v) {
   PackedExtents e{};

@@ -5,19 +5,13 @@
 #include <numeric>
 
 #include "layout.h"
+#include "tiling.h"
 #include "validation.h"
 
 namespace hconv::runtime {
 namespace {
 
 constexpr int64_t float_bytes = 4;
-
-int64_t tiles_of(int64_t extent, int64_t tile) {
-  return (extent + tile - 1) / tile;
-}
-int64_t round_up(int64_t extent, int64_t tile) {
-  return tiles_of(extent, tile) * tile;
-}
 
 } // namespace
 
@@ -36,7 +30,7 @@ TransformLayout transform_layout(const hconv_problem &p, const Variant &transfor
   l.step_w = l.fft_w - p.kernel_width + 1;
   l.tiles_h = tiles_of(g.output_height, l.step_h);
   l.tiles_w = tiles_of(g.output_width, l.step_w);
-  l.ic = round_up(p.in_channels, std::max(product.ic, 1));
+  l.ic = round_up(p.in_channels, product.ic);
   const auto whole_groups = [&](int32_t tile) {
     return std::lcm<int64_t>(std::max(tile, 1), spectrum_group(transform));
   };

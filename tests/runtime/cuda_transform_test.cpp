@@ -17,12 +17,8 @@ protected:
 
   /// 3 x 2 tiles an image of 24 x 27 outputs, at the borders fewer.
   static hconv_problem padded() {
-    hconv_problem p{};
-    p.dtype = float32;
-    p.device = cuda0;
+    hconv_problem p = small_problem(cuda0);
     p.batch = 5;
-    p.in_channels = 3;
-    p.out_channels = 4;
     p.height = 57;
     p.width = 40;
     p.kernel_height = 9;

@@ -91,7 +91,8 @@ TEST(Explain, TheTransformDomain) {
     phases += j["cost"]["phases"][phase].get<double>();
   EXPECT_DOUBLE_EQ(j["cost"]["value"], phases);
   EXPECT_TRUE(j["error_bound"]["relative_to_sum_of_absolute_products"].is_null());
-  // 12 levels of 5.6 units: twice there, and twice back, where two lines travel as one; the sums of 3 channels; the bias.
+  // 12 levels of 5.6 units: twice there, and twice back, where two lines travel as one; the sums of 3 channels; the
+  // bias.
   const double first_order = (4 * 67.2 + 2 * std::sqrt(2.0) * 3 + 1) * 0x1p-24;
   EXPECT_NEAR(j["error_bound"]["relative_to_norms_of_tile_and_filter"], first_order, 1e-4 * first_order);
   const std::string content = explained(p, HCONV_TEXT);

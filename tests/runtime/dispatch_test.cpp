@@ -17,14 +17,7 @@ using testing::HasSubstr;
 
 hconv_problem problem(DLDevice device, int64_t batch, int64_t channels, int64_t size, int64_t kernel,
                       DLDataType dtype = float32) {
-  hconv_problem p{};
-  p.dtype = dtype;
-  p.device = device;
-  p.batch = batch;
-  p.in_channels = p.out_channels = channels;
-  p.height = p.width = size;
-  p.kernel_height = p.kernel_width = kernel;
-  return p;
+  return square_problem(device, batch, channels, size, kernel, kernel, dtype);
 }
 
 std::string chosen(const hconv_problem &p, const Machine &machine = {}, const Environment &environment = {}) {

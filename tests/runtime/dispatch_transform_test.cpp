@@ -17,19 +17,6 @@ using testing::HasSubstr;
 constexpr const char *square = "conv2d_transform_f32_fft32x32_cuda", *flat = "conv2d_transform_f32_fft16x32_cuda",
                      *narrow = "spectral_product_f32_oc32x16_cuda", *wide = "spectral_product_f32_oc64x64_cuda";
 
-hconv_problem problem(DLDevice device, int64_t batch, int64_t channels, int64_t size, int64_t kernel_h,
-                      int64_t kernel_w) {
-  hconv_problem p{};
-  p.dtype = float32;
-  p.device = device;
-  p.batch = batch;
-  p.in_channels = p.out_channels = channels;
-  p.height = p.width = size;
-  p.kernel_height = kernel_h;
-  p.kernel_width = kernel_w;
-  return p;
-}
-
 struct Chosen {
   std::string variant, product;
 };
@@ -50,14 +37,15 @@ std::string reason(const hconv_problem &p, const char *name) {
 }
 
 TEST(DispatchOfTransforms, LargeKernelsTakeThem) {
-  EXPECT_EQ(chosen(problem(cuda0, 2, 128, 256, 16, 16)).variant, square); // 289 outputs of a tile, 256 products each
-  EXPECT_EQ(chosen(problem(cuda0, 4, 64, 128, 8, 8)).variant, "conv2d_direct_f32_oc64x128_cuda");
-  EXPECT_EQ(chosen(problem(cuda0, 2, 128, 256, 32, 32)).variant,
+  EXPECT_EQ(chosen(square_problem(cuda0, 2, 128, 256, 16, 16)).variant,
+            square); // 289 outputs of a tile, 256 products each
+  EXPECT_EQ(chosen(square_problem(cuda0, 4, 64, 128, 8, 8)).variant, "conv2d_direct_f32_oc64x128_cuda");
+  EXPECT_EQ(chosen(square_problem(cuda0, 2, 128, 256, 32, 32)).variant,
             "conv2d_direct_f32_oc64x128_cuda"); // one output a tile
 }
 
 TEST(DispatchOfTransforms, LowImagesTakeLowTiles) {
-  hconv_problem p = problem(cuda0, 8, 64, 256, 8, 16); // rows of 15 x 17 outputs of 512 or 1024 pixels
+  hconv_problem p = square_problem(cuda0, 8, 64, 256, 8, 16); // rows of 15 x 17 outputs of 512 or 1024 pixels
   const auto cost = [&p](const char *name) { return cost_of(*find_variant(name), find_variant(wide), p, {}).value; };
   EXPECT_LT(cost(square), cost(flat));
   p.height = 16;
@@ -65,16 +53,16 @@ TEST(DispatchOfTransforms, LowImagesTakeLowTiles) {
 }
 
 TEST(DispatchOfTransforms, TheProductIsChosenByWhatItComputesInVain) {
-  EXPECT_EQ(chosen(problem(cuda0, 2, 128, 256, 16, 16)).product, wide); // 450 tiles
+  EXPECT_EQ(chosen(square_problem(cuda0, 2, 128, 256, 16, 16)).product, wide); // 450 tiles
   Environment pin;
   pin.variant = square;
-  EXPECT_EQ(chosen(problem(cuda0, 1, 16, 40, 16, 16), {}, pin).product, narrow); // 4 tiles, 16 channels
+  EXPECT_EQ(chosen(square_problem(cuda0, 1, 16, 40, 16, 16), {}, pin).product, narrow); // 4 tiles, 16 channels
   pin.variant = std::string(square) + "+" + wide;
-  EXPECT_EQ(chosen(problem(cuda0, 1, 16, 40, 16, 16), {}, pin).product, wide);
+  EXPECT_EQ(chosen(square_problem(cuda0, 1, 16, 40, 16, 16), {}, pin).product, wide);
 }
 
 TEST(DispatchOfTransforms, StrictMathNeverTakesThem) {
-  hconv_problem p = problem(cuda0, 2, 128, 256, 16, 16);
+  hconv_problem p = square_problem(cuda0, 2, 128, 256, 16, 16);
   p.math = HCONV_MATH_STRICT;
   EXPECT_EQ(chosen(p).variant, "conv2d_direct_f32_oc64x128_cuda");
   EXPECT_EQ(reason(p, square), "it computes in the transform domain, and HCONV_MATH_STRICT asks for float32 "
@@ -89,19 +77,20 @@ TEST(DispatchOfTransforms, StrictMathNeverTakesThem) {
 }
 
 TEST(DispatchOfTransforms, AKernelMustFitIntoATile) {
-  const hconv_problem p = problem(cuda0, 2, 128, 256, 17, 32);
+  const hconv_problem p = square_problem(cuda0, 2, 128, 256, 17, 32);
   EXPECT_EQ(reason(p, flat), "its tiles have 16 x 32 pixels, and the kernel 17 x 32");
   EXPECT_EQ(reason(p, square), "");
-  EXPECT_EQ(reason(problem(cuda0, 2, 128, 256, 16, 32), flat), "");
-  EXPECT_THAT(reason(problem(cuda0, 2, 128, 256, 5, 33), square), HasSubstr("32 x 32 pixels, and the kernel 5 x 33"));
+  EXPECT_EQ(reason(square_problem(cuda0, 2, 128, 256, 16, 32), flat), "");
+  EXPECT_THAT(reason(square_problem(cuda0, 2, 128, 256, 5, 33), square),
+              HasSubstr("32 x 32 pixels, and the kernel 5 x 33"));
 }
 
 TEST(DispatchOfTransforms, SpectraMustBeIndexable) {
-  hconv_problem p = problem(cuda0, 1, 2048, 40, 5, 5); // 514 x 2 x 2048 x 2048 numbers
+  hconv_problem p = square_problem(cuda0, 1, 2048, 40, 5, 5); // 514 x 2 x 2048 x 2048 numbers
   EXPECT_EQ(reason(p, square),
             "spectral_product_f32_oc32x16_cuda declines since its weights' spectrum would have extents "
             "[514, 2048, 2, 2048], 2^31 numbers or more");
-  p = problem(cuda0, 1, 1, 40, 1, 1);
+  p = square_problem(cuda0, 1, 1, 40, 1, 1);
   p.out_channels = 70000;
   EXPECT_THAT(reason(p, flat), HasSubstr("there are 70016 channels, more than 65535"));
   p.out_channels = 65536;
@@ -110,15 +99,15 @@ TEST(DispatchOfTransforms, SpectraMustBeIndexable) {
 }
 
 TEST(DispatchOfTransforms, LongSumsWantBlocks) {
-  EXPECT_EQ(reason(problem(cuda0, 1, 384, 40, 5, 5), square), "");
+  EXPECT_EQ(reason(square_problem(cuda0, 1, 384, 40, 5, 5), square), "");
   EXPECT_EQ(
-      reason(problem(cuda0, 1, 385, 40, 5, 5), square),
+      reason(square_problem(cuda0, 1, 385, 40, 5, 5), square),
       "spectral_product_f32_oc32x16_cuda declines since it adds up all channels in one chain, at most 384, and IC "
       "is 385");
 }
 
 TEST(DispatchOfTransforms, PinsAreChecked) {
-  const hconv_problem p = problem(cuda0, 2, 128, 256, 16, 16);
+  const hconv_problem p = square_problem(cuda0, 2, 128, 256, 16, 16);
   Environment pin;
   for (const char *name : {"conv2d_direct_f32_oc64x64_cuda+spectral_product_f32_oc64x64_cuda",
                            "spectral_product_f32_oc64x64_cuda", "conv2d_transform_f32_fft32x32_cuda_input"}) {
@@ -135,7 +124,7 @@ TEST(DispatchOfTransforms, PinsAreChecked) {
 
 TEST(DispatchOfTransforms, CostIsTheSumOfItsPhases) {
   // 2 images of 241 x 241 outputs, tiles of 17 x 17 outputs: 450 tiles in one chunk of 512.
-  const hconv_problem p = problem(cuda0, 2, 128, 256, 16, 16);
+  const hconv_problem p = square_problem(cuda0, 2, 128, 256, 16, 16);
   const Cost cost = cost_of(*find_variant(square), find_variant(wide), p, {});
   const TransformSpeeds s = transform_speeds();
   EXPECT_EQ(cost.blocks, 514 * 2 * 8); // frequencies, tiles of OC, tiles of 64 tiles
@@ -151,7 +140,8 @@ TEST(DispatchOfTransforms, CostIsTheSumOfItsPhases) {
 }
 
 TEST(DispatchOfTransforms, ASmallWorkingSetMovesAtTheSpeedOfTheCache) {
-  const hconv_problem p = problem(cuda0, 1, 8, 20, 3, 3); // X of 16 tiles 0.5 MB, Y and W with 32 channels 2.1 and 1.1
+  const hconv_problem p =
+      square_problem(cuda0, 1, 8, 20, 3, 3); // X of 16 tiles 0.5 MB, Y and W with 32 channels 2.1 and 1.1
   const Cost cost = cost_of(*find_variant(square), find_variant(narrow), p, {});
   const TransformSpeeds s = transform_speeds();
   const double bytes = 514.0 * 2 * 4 * (16 * 8 + 16 * 32 + 8 * 32);
@@ -163,12 +153,12 @@ TEST(DispatchOfTransforms, ASmallWorkingSetMovesAtTheSpeedOfTheCache) {
 TEST(DispatchOfTransforms, OnTheCpuTheCheapestOfTheBestTarget) {
   Machine avx2;
   avx2.avx2 = true;
-  EXPECT_EQ(chosen(problem(cpu, 1, 64, 128, 16, 16), avx2).variant, "conv2d_transform_f32_fft32x32_cpu_avx2");
-  EXPECT_EQ(chosen(problem(cpu, 1, 64, 128, 16, 16), avx2).product, "spectral_product_f32_oc8x4_cpu_avx2");
-  EXPECT_EQ(chosen(problem(cpu, 1, 64, 128, 3, 3), avx2).variant, "conv2d_direct_f32_oc16x8_cpu_avx2");
-  EXPECT_EQ(chosen(problem(cpu, 1, 64, 128, 16, 16)).variant, "conv2d_direct_f32_oc8x8_cpu_baseline");
+  EXPECT_EQ(chosen(square_problem(cpu, 1, 64, 128, 16, 16), avx2).variant, "conv2d_transform_f32_fft32x32_cpu_avx2");
+  EXPECT_EQ(chosen(square_problem(cpu, 1, 64, 128, 16, 16), avx2).product, "spectral_product_f32_oc8x4_cpu_avx2");
+  EXPECT_EQ(chosen(square_problem(cpu, 1, 64, 128, 3, 3), avx2).variant, "conv2d_direct_f32_oc16x8_cpu_avx2");
+  EXPECT_EQ(chosen(square_problem(cpu, 1, 64, 128, 16, 16)).variant, "conv2d_direct_f32_oc8x8_cpu_baseline");
   avx2.avx512 = true; // its target has no transforms
-  EXPECT_EQ(chosen(problem(cpu, 1, 64, 128, 16, 16), avx2).variant, "conv2d_direct_f32_oc32x8_cpu_avx512");
+  EXPECT_EQ(chosen(square_problem(cpu, 1, 64, 128, 16, 16), avx2).variant, "conv2d_direct_f32_oc32x8_cpu_avx512");
 }
 
 } // namespace

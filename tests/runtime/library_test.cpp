@@ -23,14 +23,7 @@ struct Row {
 
 hconv_problem problem(DLDataType dtype, DLDevice device, int64_t batch, int64_t channels, int64_t size,
                       int64_t kernel) {
-  hconv_problem p{};
-  p.dtype = dtype;
-  p.device = device;
-  p.batch = batch;
-  p.in_channels = p.out_channels = channels;
-  p.height = p.width = size;
-  p.kernel_height = p.kernel_width = kernel;
-  return p;
+  return square_problem(device, batch, channels, size, kernel, kernel, dtype);
 }
 
 hconv_problem strict(hconv_problem p) {

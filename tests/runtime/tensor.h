@@ -70,6 +70,20 @@ inline hconv_problem small_problem(DLDevice device = cpu) {
   return p;
 }
 
+/// Square images, as many output channels as input channels, no padding.
+inline hconv_problem square_problem(DLDevice device, int64_t batch, int64_t channels, int64_t size, int64_t kernel_h,
+                                    int64_t kernel_w, DLDataType dtype = float32) {
+  hconv_problem p{};
+  p.dtype = dtype;
+  p.device = device;
+  p.batch = batch;
+  p.in_channels = p.out_channels = channels;
+  p.height = p.width = size;
+  p.kernel_height = kernel_h;
+  p.kernel_width = kernel_w;
+  return p;
+}
+
 /// All tensors of small_problem or of another float32 problem, and the exact answer by a plain loop.
 struct Case {
   explicit Case(const hconv_problem &p)
