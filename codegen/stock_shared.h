@@ -6,7 +6,7 @@
 namespace hconv {
 
 /** Halide's PTX back end addresses dynamic shared memory from 0. From compute capability 8.0 on the first KiB of a
- * block's shared memory is the system's, and the launch's memory starts behind it: kernels end in an illegal address.
+ * block's shared memory is the system's, and the launch's memory starts behind it.
  *
  * Makes every GPUShared allocation 1 KiB larger and moves all of its accesses up by as much, which is right wherever
  * the launch's memory starts. */

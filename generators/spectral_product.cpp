@@ -21,7 +21,7 @@ public:
 
   void generate() {
     _halide_user_assert(element == Halide::Float(32)) << "type is " << element.value() << ", expected float32";
-    _halide_user_assert(get_target().has_gpu_feature()) << "spectral_product has a schedule for GPUs only";
+    expect_gpu();
     promise_whole_tiles();
     hconv::SpectralProduct p = hconv::spectral_product(
         x, w, whole(x.dim(2).extent(), ic), products == 3 ? hconv::ComplexProduct::three : hconv::ComplexProduct::four);

@@ -15,6 +15,7 @@ public:
   void configure() { x.set_type(element); }
 
   void generate() {
+    expect_gpu();
     Expr extent[4];
     extents_of(x, extent);
     hconv::ForwardSpectrum s =

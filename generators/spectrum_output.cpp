@@ -19,6 +19,7 @@ public:
   }
 
   void generate() {
+    expect_gpu();
     Expr extent[4];
     extents_of(y, extent);
     hconv::InverseSpectrum s =

@@ -14,6 +14,7 @@ public:
   void configure() { w.set_type(element); }
 
   void generate() {
+    expect_gpu();
     Expr extent[4];
     extents_of(w, extent);
     hconv::ForwardSpectrum s = hconv::weights_spectrum(spectrum, size(), w, extent, hconv::Outside::never_read);

@@ -4,14 +4,6 @@ using namespace Halide;
 
 namespace hconv {
 
-void never_partition(const std::vector<Func> &funcs) {
-  for (Func f : funcs) {
-    f.never_partition_all();
-    for (int i = 0; i < f.num_update_definitions(); i++)
-      f.update(i).never_partition_all();
-  }
-}
-
 void split_into_blocks(DirectConv2D &conv, Func y, const BlockLoops &loops, const DirectTiles &tiles) {
   Var oh_block("oh_block");
   y.split(conv.ow, loops.ow, loops.in_ow, tiles.tile_ow, TailStrategy::GuardWithIf)

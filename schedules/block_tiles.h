@@ -1,23 +1,19 @@
-/** What the GPU schedules of the convolution share: how the output is cut into blocks, and where a block's sums live.
+/** What the GPU schedules of the direct convolution share: how the output is cut into blocks, and where a block's sums
+ * live.
  */
 #pragma once
 
 #include "direct_tiles.h"
 #include "generators/conv2d_algorithm.h"
-#include <vector>
+#include "gpu_loops.h"
 
 namespace hconv {
-
-constexpr int kLanes = 32; // of a warp
 
 /** Loops of the output: over blocks, and inside one block. */
 struct BlockLoops {
   Halide::Var batch_oh{"batch_oh"}, ow{"ow_block"}, oc{"oc_block"}; // blocks: grid x, y and z
   Halide::Var in_ow{"ow_in"}, in_oh{"oh_in"}, in_oc{"oc_in"};       // outputs of a block
 };
-
-/** Keeps Halide from duplicating whole kernels for their borders. */
-void never_partition(const std::vector<Halide::Func> &funcs);
 
 /** Cuts y into blocks of tile_oc x tile_oh x tile_ow. Only the grid's x may exceed 65535 blocks, so it is batch x OH;
  * neighbours in x share weights and rows of x. */

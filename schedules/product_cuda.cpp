@@ -1,5 +1,6 @@
 #include "product_cuda.h"
 
+#include "gpu_loops.h"
 #include <algorithm>
 #include <numeric>
 
@@ -8,8 +9,6 @@ using namespace Halide;
 namespace hconv {
 
 namespace {
-
-constexpr int kLanes = 32;
 
 /** How the threads of a block share its tile. A thread has thread_oc neighbours along oc and, along n, vectors of
  * neighbours that lie the whole row of threads apart: neighbouring threads then read and write neighbouring vectors. */

@@ -1,5 +1,6 @@
 #include "spectrum_cuda.h"
 
+#include "gpu_loops.h"
 #include <algorithm>
 
 using namespace Halide;
@@ -22,12 +23,6 @@ struct BlockShape {
   int tiles_at_once() const { return std::min(group, threads() / size.w); }
 };
 
-void never_partition(Func f) {
-  f.never_partition_all();
-  for (int i = 0; i < f.num_update_definitions(); i++)
-    f.update(i).never_partition_all();
-}
-
 /** The definition before the update stores nothing, but counts as the host's if it is not in GPU loops: then callers
  * would have to give a host pointer. */
 void keep_off_host(Func out) {
@@ -36,10 +31,17 @@ void keep_off_host(Func out) {
 
 /** Each level in registers of the thread that computes `consumer`. */
 void keep_in_thread(const std::vector<Func> &levels, const SpectrumVars &v, Func consumer, const VarOrRVar &thread) {
-  for (Func level : levels) {
+  for (Func level : levels)
     level.compute_at(LoopLevel(consumer, thread)).store_in(MemoryType::Register).unroll(v.at);
-    never_partition(level);
-  }
+  never_partition(levels);
+}
+
+/** A column, whole, in registers of the thread that computes `consumer`. */
+void keep_columns(const SpectrumVars &v, Func columns, const std::vector<Func> &levels, const SpectrumTile &size,
+                  Func consumer, const VarOrRVar &thread) {
+  columns.bound_extent(v.at, 2 * size.h);
+  keep_in_thread({columns}, v, consumer, thread);
+  keep_in_thread(levels, v, consumer, thread);
 }
 
 /** Tiles in shared memory. The pitch of a tile lets 8 threads, one a tile, read 16 bytes each at once. */
@@ -49,7 +51,7 @@ void keep_tile(Func tile, const SpectrumVars &v, const SpectrumTile &size, int g
       .bound_extent(v.n, group)
       .bound_extent(v.ic, 1)
       .align_storage(v.q, size.h * size.w + 4);
-  never_partition(tile);
+  never_partition({tile});
 }
 
 /** Lines in shared memory. n is innermost for both transforms; an odd count of pairs puts the next c into other banks.
@@ -63,7 +65,7 @@ void keep_lines(Func lines, const SpectrumVars &v, const SpectrumTile &size, int
       .bound_extent(v.part, 2)
       .bound_extent(v.ic, 1)
       .align_storage(v.p, size.pairs() + 1);
-  never_partition(lines);
+  never_partition({lines});
 }
 
 /** Two rows in registers, computed at block level so that shared memory can be used again between. */
@@ -77,7 +79,7 @@ void keep_rows(Func rows, const SpectrumVars &v, const SpectrumTile &size, int g
       .unroll(v.at)
       .fuse(v.n, v.p, t)
       .gpu_threads(t);
-  never_partition(rows);
+  never_partition({rows});
 }
 
 } // namespace
@@ -97,7 +99,7 @@ void schedule_spectrum_cuda(ForwardSpectrum &s, const SpectrumTile &size) {
   Var n_block("n_block"), n("n_in"), t("t"), w("w"), h("h"), row("row");
   Func out = s.spectrum;
   keep_off_host(out);
-  never_partition(out);
+  never_partition({out});
   RVar thread("t");
   out.update()
       .allow_race_conditions()
@@ -110,12 +112,7 @@ void schedule_spectrum_cuda(ForwardSpectrum &s, const SpectrumTile &size) {
       .gpu_threads(thread)
       .gpu_blocks(n_block, s.ic);
 
-  s.columns.compute_at(LoopLevel(out, thread))
-      .store_in(MemoryType::Register)
-      .bound_extent(s.at, 2 * size.h)
-      .unroll(s.at);
-  never_partition(s.columns);
-  keep_in_thread(s.column_levels, s, out, thread);
+  keep_columns(s, s.columns, s.column_levels, size, out, thread);
 
   keep_lines(s.lines, s, size, block.group);
   s.lines.compute_at(out, n_block)
@@ -139,7 +136,7 @@ void schedule_spectrum_cuda(ForwardSpectrum &s, const SpectrumTile &size) {
       .gpu_threads(t);
   if (s.origin.defined()) {
     s.origin.compute_at(s.tile, s.n).store_in(MemoryType::Register);
-    never_partition(s.origin);
+    never_partition({s.origin});
   }
 }
 
@@ -149,7 +146,7 @@ void schedule_spectrum_cuda(InverseSpectrum &s, const SpectrumTile &size) {
   RVar n_block("n_block"), n_outer("n"), n("n_in"), thread("t");
   Func out = s.y;
   keep_off_host(out);
-  never_partition(out);
+  never_partition({out});
   out.update()
       .allow_race_conditions()
       .split(s.r.z, n_block, n, block.group)
@@ -159,7 +156,7 @@ void schedule_spectrum_cuda(InverseSpectrum &s, const SpectrumTile &size) {
       .gpu_threads(thread)
       .gpu_blocks(n_block, s.ic);
   s.origin.compute_at(LoopLevel(out, thread)).store_in(MemoryType::Register);
-  never_partition(s.origin);
+  never_partition({s.origin});
 
   keep_tile(s.tile, s, size, block.group);
   s.tile.compute_at(LoopLevel(out, n_block))
@@ -182,9 +179,7 @@ void schedule_spectrum_cuda(InverseSpectrum &s, const SpectrumTile &size) {
       .unroll(s.p)
       .fuse(s.n, s.c, t)
       .gpu_threads(t);
-  s.columns.compute_at(s.lines, t).store_in(MemoryType::Register).bound_extent(s.at, 2 * size.h).unroll(s.at);
-  never_partition(s.columns);
-  keep_in_thread(s.column_levels, s, s.lines, t);
+  keep_columns(s, s.columns, s.column_levels, size, s.lines, t);
 }
 
 } // namespace hconv

@@ -32,8 +32,9 @@ Stmt barrier() {
 }
 
 /** The CUDA text of a body that uses the float32 buffers x and y and the integer n. */
-std::string printed(const Stmt &body, const std::string &name) {
+std::string printed(const Stmt &body, const std::string &name, bool addresses_first = false) {
   CudaKernel kernel;
+  kernel.addresses_first = addresses_first;
   kernel.name = name;
   kernel.block[0] = 32;
   kernel.arguments = {{"x", Float(32), true, false}, {"n", Int(32)}, {"y", Float(32), true, true}};
@@ -99,6 +100,15 @@ TEST(CudaPrinter, ShadowedNames) {
             "shadowed_names");
       }),
       "cu");
+}
+
+// The address of a guarded load outside of any branch; other selects stay.
+TEST(CudaPrinter, AddressesFirst) {
+  expect_golden(text_of([] {
+                  const Expr i = var("i"), guarded = select(i < var("n"), load("x", i * 3), 0.f);
+                  return printed(loop("i", 0, 8, store("y", select(i > 2, guarded, 1.f), i)), "addresses_first", true);
+                }),
+                "cu");
 }
 
 TEST(CudaPrinter, NamesThatCxxReserves) {

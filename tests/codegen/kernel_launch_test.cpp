@@ -95,6 +95,48 @@ TEST(KernelLaunch, GridExtentsMayUseLetsOfTheNest) {
   EXPECT_NE(text.find("grid (H/8)\n"), std::string::npos) << text;
 }
 
+// Halide numbers a loop's name where an earlier stage had the same one.
+TEST(KernelLaunch, KnowsNumberedLoops) {
+  const std::string text = text_of([] {
+    const Stmt nest = block("y.s1.c.block_id_y$1", var("C"),
+                            threads(".thread_id_x$2", 32, store("y", 1.f, var("y.s1.c.block_id_y$1"))));
+    return describe(extract_kernel(nest.as<For>(), "k"));
+  });
+  EXPECT_NE(text.find("grid 1\ngrid C\ngrid 1\nblock 32 1 1\nblockIdx.y is c\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("[blockIdx.y] = 1.0"), std::string::npos) << text;
+}
+
+/** A nest that adds up `count` numbers, each from a let of the host, and how many arguments its kernel takes. */
+std::string arguments_with_lets(int count, const std::function<Expr(int)> &value) {
+  return text_of([=] {
+    Expr sum = 0;
+    HostLets lets;
+    for (int i = 0; i < count; i++) {
+      const std::string name = "t" + std::to_string(i);
+      lets.emplace_back(name, value(i));
+      sum += var(name);
+    }
+    const Stmt nest = block("b.block_id_x", 4, store("y", cast<float>(sum), var("b.block_id_x")));
+    return std::to_string(extract_kernel(nest.as<For>(), "k", lets).arguments.size());
+  });
+}
+
+TEST(KernelLaunch, KeepsWhatTheHostComputedWhileItFits) {
+  EXPECT_EQ(arguments_with_lets(63, [](int i) { return var("stride") * i; }), "64"); // and y
+}
+
+TEST(KernelLaunch, ComputesInTheKernelWhatWouldBeTooManyArguments) {
+  EXPECT_EQ(arguments_with_lets(64, [](int i) { return var("stride") * i; }), "2"); // stride and y
+}
+
+// A let may use the ones before it; what the host calls stays with the host.
+TEST(KernelLaunch, CallsStayWithTheHost) {
+  auto value = [](int i) {
+    return i == 0 ? Call::make(Int(32), "ask", {var("stride")}, Call::Extern) : var("t" + std::to_string(i - 1)) + 1;
+  };
+  EXPECT_EQ(arguments_with_lets(80, value), "2"); // t0 and y
+}
+
 TEST(KernelLaunch, SharedArraysStartAtMultiplesOf128Bytes) {
   expect_golden(text_of([] {
     CudaKernel kernel;

@@ -42,8 +42,9 @@ const ExactCase &exact_case(const Shape &shape, bool with_bias);
 double error_bound(const Shape &shape, Element type, bool truncates, double exact, double magnitude);
 
 /** The same for an output that was computed in the transform domain, before the store, where `magnitude` is of
- * convolve_norms. Derived in docs/transform.md: 5.6 units for each level of butterflies, in x, in w, and twice on the way
- * back, and for each channel 2 sqrt(2) units, or sqrt(10) where a complex product is made of three real `products`. */
+ * convolve_norms. Derived in docs/transform.md: 5.6 units for each level of butterflies, in x, in w, and twice on the
+ * way back, and for each channel 2 sqrt(2) units, or sqrt(10) where a complex product is made of three real `products`.
+ */
 double transform_error_bound(const Shape &shape, int fft_h, int fft_w, int products, double magnitude);
 
 } // namespace hconv_test
