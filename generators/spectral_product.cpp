@@ -1,6 +1,7 @@
 /** Generator spectral_product: one batched complex matrix product, a frequency each, for one set of tiles. */
 #include "cuda_generator.h"
 #include "product_algorithm.h"
+#include "schedules/product_cpu.h"
 #include "schedules/product_cuda.h"
 
 namespace {
@@ -21,12 +22,16 @@ public:
 
   void generate() {
     _halide_user_assert(element == Halide::Float(32)) << "type is " << element.value() << ", expected float32";
-    expect_gpu();
     promise_whole_tiles();
     hconv::SpectralProduct p = hconv::spectral_product(
         x, w, whole(x.dim(2).extent(), ic), products == 3 ? hconv::ComplexProduct::three : hconv::ComplexProduct::four);
     y(p.n, p.c, p.oc, p.f) = p.y(p.n, p.c, p.oc, p.f);
-    hconv::schedule_product_cuda(p, y, {tile_oc, tile_ow, thread_oc, thread_ow, ic, warps});
+    if (get_target().has_gpu_feature())
+      hconv::schedule_product_cuda(p, y, {tile_oc, tile_ow, thread_oc, thread_ow, ic, warps});
+    else
+      hconv::schedule_product_cpu(p, y, {tile_oc, tile_ow},
+                                  {y.dim(0).extent(), y.dim(2).extent(), x.dim(2).extent(), y.dim(3).extent()},
+                                  get_target().natural_vector_size<float>());
   }
 
   void request(hconv::CudaBackendOptions &options) override {

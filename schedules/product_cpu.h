@@ -1,0 +1,25 @@
+/** The CPU schedule of the product of spectra. */
+#pragma once
+
+#include "generators/product_algorithm.h"
+
+namespace hconv {
+
+/** Sizes in complex elements; a row of variants.txt sets them. */
+struct ProductCpuTiles {
+  int tile_oc, tile_n; // of the register tile
+};
+
+/** Places the product on a CPU whose vector registers hold `lanes` float32; tile_n is a multiple of lanes.
+ *
+ * A register tile has tile_oc x tile_n complex sums, vectors along n, and walks all channels: x comes as vectors, w as
+ * broadcast scalars. Tiles of one tile_oc follow each other along n, so that their weights stay in the first cache.
+ * Frequencies run in parallel, several a task where one has little work. Extents of n and oc are multiples of the
+ * tile's. `frequencies`, `n`, `oc` and `channels` are the extents of y and x. */
+struct ProductCpuProblem {
+  Halide::Expr n, oc, channels, frequencies;
+};
+void schedule_product_cpu(SpectralProduct &product, Halide::Func y, const ProductCpuTiles &tiles,
+                          const ProductCpuProblem &problem, int lanes);
+
+} // namespace hconv
