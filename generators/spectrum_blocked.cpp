@@ -30,7 +30,9 @@ void define_tile(BlockedForward &s, const SpectrumBlocks &blocks, const Func &x,
     s.patch(s.u, s.h, s.n, s.ic) = cast<float>(x(promised(iw + guard, extent[0]), promised(ih, extent[1]),
                                                  promised(s.ic, extent[2]), promised(image, extent[3])));
   }
-  s.tile(s.w, s.h, s.n, s.ic) = s.patch(s.w + s.origin(s.n)[2] % blocks.copied, s.h, s.n, s.ic);
+  Expr n = s.quad * s.q + s.k;
+  s.quads(s.k, s.w, s.q, s.h, s.ic) = s.patch(s.w + s.origin(n)[2] % blocks.copied, s.h, n, s.ic);
+  s.tile(s.n, s.w, s.h, s.ic) = s.quads(s.n % s.quad, s.w, s.n / s.quad, s.h, s.ic);
 }
 
 /** Rows 2 p and 2 p + 1 as one complex line each, transformed along W and taken apart. With Z the line's transform and
@@ -39,7 +41,7 @@ void define_tile(BlockedForward &s, const SpectrumBlocks &blocks, const Func &x,
 void transform_rows(BlockedForward &s, const SpectrumTile &size, const SpectrumBlocks &blocks) {
   Line packed;
   for (int w = 0; w < size.w; w++)
-    packed.push_back({s.tile(w, 2 * s.p, s.n, s.ic), s.tile(w, 2 * s.p + 1, s.n, s.ic)});
+    packed.push_back({s.tile(s.n, w, 2 * s.p, s.ic), s.tile(s.n, w, 2 * s.p + 1, s.ic)});
   const std::vector<Var> others = {s.p, s.n, s.ic};
   define_line(s.rows.out, s.at, others,
               fourier_transform(packed, Direction::forward, keep_levels("row_part", s.at, others, s.rows.parts),

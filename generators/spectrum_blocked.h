@@ -22,14 +22,16 @@ struct BlockedLine {
 };
 
 struct BlockedVars : SpectrumVars {
-  Halide::Var u{"u"}, w{"w"}, h{"h"};
+  static constexpr int quad = 4; // float32 that are moved at once when tiles are transposed
+  Halide::Var u{"u"}, w{"w"}, h{"h"}, k{"k"};
 };
 
-/** x -> patch -> tile -> rows -> lines -> columns -> spectrum. */
+/** x -> patch -> quads -> tile -> rows -> lines -> columns -> spectrum. */
 struct BlockedForward : BlockedVars {
   Halide::Func origin{"origin"}; // origin(n): image, first row and column of a tile's pixels, and column of its patch
   Halide::Func patch{"patch"};   // patch(u, h, n, ic): pixels with zeros around them, from a multiple of `copied` on
-  Halide::Func tile{"tile"};     // tile(w, h, n, ic): the same from the tile's first column on
+  Halide::Func quads{"quads"};   // quads(k, w, q, h, ic): of tile 4 q + k, from its first column on
+  Halide::Func tile{"tile"};     // tile(n, w, h, ic): the same
   BlockedLine rows;              // of rows 2 p and 2 p + 1 as one complex line
   Halide::Func lines{"lines"};   // lines(n, p, c, side, part, ic): both rows, taken apart: side 0 is row 2 p
   BlockedLine columns;           // of column c, or of the two real ones as one
@@ -37,16 +39,16 @@ struct BlockedForward : BlockedVars {
   Halide::RDom r;                // of the update: frequency of c; 1 for the two columns in one; c
 };
 
-/** spectrum -> columns -> lines -> rows -> tile -> y. */
+/** spectrum -> columns -> lines -> rows -> quads -> y. */
 struct BlockedInverse : BlockedVars {
   Halide::Func origin{"origin"}; // origin(n): image, first row and column of a tile's outputs
   BlockedLine columns;
   Halide::Func lines{"lines"}; // lines(n, p, c, side, part, ic): as in InverseSpectrum
   BlockedLine rows;
-  Halide::Func tile{"tile"}; // tile(q, n, w, h, ic): column w * lanes + q
-  Halide::Func y;            // y(ow, oh, oc, b), undefined where its update does not reach
-  // Of the update: column in a vector, 1 for what is no whole vector, vector, row of a pair, tile in a group, pair,
-  // group.
+  Halide::Func quads{"quads"}; // quads(k, n, q, h, ic): column 4 q + k of tile n
+  Halide::Func y;              // y(ow, oh, oc, b), undefined where its update does not reach
+  // Of the update: column in a quad, quad in a vector, 1 for what is no whole vector, vector, row of a pair, tile in a
+  // group, pair, group.
   Halide::RDom r;
 };
 

@@ -60,7 +60,7 @@ void transform_rows(BlockedInverse &s, const SpectrumTile &size, const SpectrumB
   define_line(s.rows.out, s.at, others,
               fourier_transform(packed, Direction::inverse, keep_levels("row_part", s.at, others, s.rows.parts),
                                 blocks.levels));
-  s.tile(s.q, s.n, s.w, s.h, s.ic) = s.rows.out(2 * (s.w * blocks.lanes + s.q) + s.h % 2, s.h / 2, s.n, s.ic);
+  s.quads(s.k, s.n, s.q, s.h, s.ic) = s.rows.out(2 * (s.quad * s.q + s.k) + s.h % 2, s.h / 2, s.n, s.ic);
 }
 
 } // namespace
@@ -79,22 +79,23 @@ BlockedInverse blocked_output_spectrum(const Func &y, const Expr (&extent)[4], c
   s.origin(s.n) = {t / (grid.tiles_h * grid.tiles_w), in_image / grid.tiles_w * grid.step_h,
                    in_image % grid.tiles_w * grid.step_w};
   y(s.ow, s.oh, s.ic, s.image) = undef(element);
-  const int copied = std::min(blocks.copied, blocks.lanes);
-  s.r = RDom({{0, copied},
+  const int quads = blocks.copied / s.quad;
+  s.r = RDom({{0, s.quad},
+              {0, quads},
               {0, 2},
-              {0, size.w / copied},
+              {0, size.w / blocks.copied},
               {0, 2},
               {0, blocks.lanes},
               {0, size.pairs()},
               {0, tiles / blocks.lanes}},
              "r");
-  Expr v = s.r[0], rest = s.r[1] == 1, vector = s.r[2], h = s.r[5] * 2 + s.r[3], n = s.r[6] * blocks.lanes + s.r[4];
+  Expr rest = s.r[2] == 1, vector = s.r[3], h = s.r[6] * 2 + s.r[4], n = s.r[7] * blocks.lanes + s.r[5];
   Expr image = s.origin(n)[0], oh = s.origin(n)[1] + h, ow = s.origin(n)[2];
-  Expr w = vector * copied + v, end = min(grid.step_w, extent[0] - ow);
-  Expr whole = vector * copied + copied <= end;
+  Expr w = (vector * quads + s.r[1]) * s.quad + s.r[0], end = min(grid.step_w, extent[0] - ow);
+  Expr whole = (vector + 1) * blocks.copied <= end;
   s.r.where(h < grid.step_h && oh < extent[1] && image < extent[3]);
   s.r.where((!rest && whole) || (rest && !whole && w < end));
-  Expr sum = s.tile(w % blocks.lanes, n, w / blocks.lanes, h, s.ic);
+  Expr sum = s.quads(s.r[0], n, vector * quads + s.r[1], h, s.ic);
   // Without a bias the buffer has one element of unspecified value, which the select drops.
   sum += select(has_bias != 0, cast<float>(bias(min(s.ic, bias_extent - 1))), 0.0f);
   auto within = [&](const Expr &i, int d) { return unsafe_promise_clamped(i, 0, extent[d] - 1); };

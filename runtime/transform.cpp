@@ -16,6 +16,8 @@ constexpr int64_t float_bytes = 4;
 } // namespace
 
 int64_t spectrum_group(const Variant &transform) {
+  if (!is_cuda(transform.target))
+    return transform.target == Target::cpu_avx512 ? 16 : transform.target == Target::cpu_avx2 ? 8 : 4;
   const int32_t longest = std::max(transform.fft_h, transform.fft_w);
   return longest <= 16 ? 32 : longest <= 32 ? 16 : 8;
 }

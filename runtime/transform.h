@@ -25,7 +25,7 @@ struct TransformLayout {
   int64_t weight_floats() const { return 2 * oc * ic * frequencies; }
 };
 /// Tiles, or output channels of the weights, that a block of the transforms computes side by side; spectra have whole
-/// groups (spectrum_group() in schedules/spectrum_cuda).
+/// groups (spectrum_group() in schedules/spectrum_cuda). On the CPU it is a vector register of float32.
 int64_t spectrum_group(const Variant &transform);
 
 TransformLayout transform_layout(const hconv_problem &problem, const Variant &transform, const Variant &product);

@@ -68,11 +68,20 @@ void schedule_spectrum_cpu(BlockedForward &s, const SpectrumTile &size, const Sp
       .bound_extent(s.n, blocks.lanes)
       .bound_extent(s.w, size.w)
       .bound_extent(s.h, 2)
-      .reorder_storage(s.n, s.w, s.h, s.ic)
+      .split(s.n, s.q, s.k, s.quad)
+      .vectorize(s.k)
+      .vectorize(s.q)
+      .unroll(s.w, 4);
+  s.quads.compute_at(pair)
+      .store_in(MemoryType::Stack)
+      .bound_extent(s.k, s.quad)
+      .bound_extent(s.w, size.w)
+      .bound_extent(s.q, blocks.lanes / s.quad)
+      .bound_extent(s.h, 2)
       .split(s.w, wo, wi, std::min(blocks.lanes, size.w))
-      .reorder(wi, s.n, wo, s.h, s.ic)
+      .reorder(wi, s.k, wo, s.q, s.h, s.ic)
       .vectorize(wi)
-      .unroll(s.n);
+      .unroll(s.k);
   s.patch.compute_at(pair)
       .store_in(MemoryType::Stack)
       .bound_extent(s.n, blocks.lanes)
@@ -86,27 +95,28 @@ void schedule_spectrum_cpu(BlockedForward &s, const SpectrumTile &size, const Sp
 }
 
 void schedule_spectrum_cpu(BlockedInverse &s, const SpectrumTile &size, const SpectrumBlocks &blocks) {
-  const RVar group = s.r[6], p = s.r[5];
+  const RVar pairs = s.r[6], group = s.r[7];
   Func out = s.y;
   out.update()
       .allow_race_conditions()
-      .reorder({s.r[0], s.r[1], s.r[2], s.r[3], s.r[4], p, group, s.ic})
+      .reorder({s.r[0], s.r[1], s.r[2], s.r[3], s.r[4], s.r[5], pairs, group, s.ic})
       .vectorize(s.r[0])
-      .unroll(s.r[1])
+      .vectorize(s.r[1])
+      .unroll(s.r[2])
       .parallel(group)
       .parallel(s.ic);
-  const LoopLevel task(out, group), pair(out, p);
+  const LoopLevel task(out, group), pair(out, pairs);
   s.origin.compute_at(task).store_in(MemoryType::Stack).bound_extent(s.n, blocks.lanes);
-  s.tile.compute_at(pair)
+  s.quads.compute_at(pair)
       .store_in(MemoryType::Stack)
-      .bound_extent(s.q, blocks.lanes)
+      .bound_extent(s.k, s.quad)
       .bound_extent(s.n, blocks.lanes)
-      .bound_extent(s.w, size.w / blocks.lanes)
+      .bound_extent(s.q, size.w / s.quad)
       .bound_extent(s.h, 2)
-      .reorder(s.n, s.q, s.w, s.h, s.ic)
+      .reorder(s.n, s.k, s.q, s.h, s.ic)
       .vectorize(s.n)
+      .unroll(s.k)
       .unroll(s.q)
-      .unroll(s.w)
       .unroll(s.h);
   keep_line(s.rows, s, blocks, pair);
   keep_lines(s.lines, s, size, blocks, task);
