@@ -231,10 +231,11 @@ INSTANTIATE_TEST_SUITE_P(Variants, TransformSpecialValues, testing::ValuesIn(tra
 
 class Product : public testing::TestWithParam<SpectralProduct> {};
 
-// Every product kernel with every tile of float32; its own steps and tiles, one more and one less.
+// Every product kernel with every tile of float32 of its target; its own steps and tiles, one more and one less.
 TEST_P(Product, ServesEveryTile) {
   for (const Variant &v : transform_variants()) {
-    if (v.type != Element::f32 || (emulated() && !full_run() && v.fft_h * v.fft_w > 16 * 16))
+    if (v.type != Element::f32 || v.target != GetParam().target ||
+        (emulated() && !full_run() && v.fft_h * v.fft_w > 16 * 16))
       continue;
     for (int64_t channels : {1, 8, 15, 17, 64}) {
       Shape s;
