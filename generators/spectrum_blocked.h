@@ -8,7 +8,7 @@ namespace hconv {
 
 /** How the transforms are cut for one target. */
 struct SpectrumBlocks {
-  int lanes;  // float32 in a vector: tiles that are transformed at once
+  int lanes;  // float32 in a vector: tiles that are transformed at once, and a multiple of quad
   int copied; // pixels of a tile's row that are copied at once
   int levels; // of butterflies between two times that values go through memory: 2^levels complex ones stay in registers
 
@@ -28,7 +28,7 @@ struct BlockedVars : SpectrumVars {
 
 /** x -> patch -> quads -> tile -> rows -> lines -> columns -> spectrum. */
 struct BlockedForward : BlockedVars {
-  Halide::Func origin{"origin"}; // origin(n): image, first row and column of a tile's pixels, and column of its patch
+  Halide::Func origin{"origin"}; // origin(n): image, first row and first column of a tile's pixels
   Halide::Func patch{"patch"};   // patch(u, h, n, ic): pixels with zeros around them, from a multiple of `copied` on
   Halide::Func quads{"quads"};   // quads(k, w, q, h, ic): of tile 4 q + k, from its first column on
   Halide::Func tile{"tile"};     // tile(n, w, h, ic): the same
@@ -52,15 +52,18 @@ struct BlockedInverse : BlockedVars {
   Halide::RDom r;
 };
 
+/** As input_spectrum(), but tiles that are not there are 0. */
 BlockedForward blocked_input_spectrum(const Halide::Func &spectrum, const SpectrumTile &size,
                                       const SpectrumBlocks &blocks, const Halide::Func &x,
                                       const Halide::Expr (&extent)[4], const TileGrid &grid,
                                       const Halide::Expr &pad_top, const Halide::Expr &pad_left);
 
+/** As weights_spectrum(). */
 BlockedForward blocked_weights_spectrum(const Halide::Func &spectrum, const SpectrumTile &size,
                                         const SpectrumBlocks &blocks, const Halide::Func &w,
                                         const Halide::Expr (&extent)[4]);
 
+/** As output_spectrum(). */
 BlockedInverse blocked_output_spectrum(const Halide::Func &y, const Halide::Expr (&extent)[4],
                                        const Halide::Type &element, const SpectrumTile &size,
                                        const SpectrumBlocks &blocks, const Halide::Func &spectrum,

@@ -66,8 +66,8 @@ constexpr ProductSpeed products[] = {
 constexpr TransformSpeeds transforms = {200, 29, 45, 40e6, 3000};
 constexpr TileSpeed tile_lines[] = {{16, 0.80, 3500}, {32, 0.66, 6000}, {64, 0.50, 10000}};
 // Measured on one thread of a Zen 4 (docs/cpu.md).
-constexpr CpuTransformSpeeds avx512_transforms = {0.78, 0.40, 0.50}, avx2_transforms = {0.70, 0.40, 0.50},
-                             baseline_transforms = {0.80, 1.20, 1.60};
+constexpr CpuTransformSpeeds avx512_transforms = {0.80, 0.38, 1.40}, avx2_transforms = {0.80, 0.34, 1.30},
+                             baseline_transforms = {1.07, 1.20, 1.10};
 
 constexpr Preference preferences[] = {
     {Target::cpu_avx512, "the processor has AVX-512"},

@@ -77,7 +77,10 @@ TransformError transform_error(const hconv_problem &p, const Variant &v, const V
 }
 
 int64_t full_chunk(const hconv_problem &p, const TransformLayout &l) {
-  const int64_t limit = raw(p.device.device_type) == kDLCUDA ? workspace_limit_on_cuda : workspace_limit_on_cpu;
+  const int64_t limit =
+      raw(p.device.device_type) == kDLCUDA
+          ? workspace_limit_on_cuda
+          : std::clamp(l.weight_floats() * float_bytes, least_workspace_limit_on_cpu, workspace_limit_on_cpu);
   return chunk_tiles(l, launch_tiles(p, l), std::max(limit, chunk_bytes(l, l.granule)));
 }
 

@@ -10,15 +10,17 @@ struct ProductCpuTiles {
   int tile_oc, tile_n; // of the register tile
 };
 
+/** Extents, known at run time only: of y, and of x's channels. */
+struct ProductCpuProblem {
+  Halide::Expr n, oc, channels, frequencies;
+};
+
 /** Places the product on a CPU whose vector registers hold `lanes` float32; tile_n is a multiple of lanes.
  *
  * A register tile has tile_oc x tile_n complex sums, vectors along n, and walks all channels: x comes as vectors, w as
  * broadcast scalars. Tiles of one tile_oc follow each other along n, so that their weights stay in the first cache.
  * Frequencies run in parallel, several a task where one has little work. Extents of n and oc are multiples of the
- * tile's. `frequencies`, `n`, `oc` and `channels` are the extents of y and x. */
-struct ProductCpuProblem {
-  Halide::Expr n, oc, channels, frequencies;
-};
+ * tile's. */
 void schedule_product_cpu(SpectralProduct &product, Halide::Func y, const ProductCpuTiles &tiles,
                           const ProductCpuProblem &problem, int lanes);
 
