@@ -40,9 +40,9 @@ int64_t chunk_bytes(const TransformLayout &layout, int64_t chunk);
 int64_t chunk_tiles(const TransformLayout &layout, int64_t tiles, int64_t workspace);
 
 /// What hconv_plan_workspace_bytes is bounded by, except that one granule must fit. More would save no launch that
-/// counts: a chunk of this size computes for about a millisecond. On the CPU a chunk's spectra should stay in caches, but
-/// need not be smaller than the weights' spectrum, which passes through them once a chunk: it is that size, within these
-/// limits.
+/// counts: a chunk of this size computes for about a millisecond. On the CPU a chunk's spectra should stay in caches,
+/// but need not be smaller than the weights' spectrum, which passes through them once a chunk: it is that size, within
+/// these limits.
 constexpr int64_t workspace_limit_on_cuda = int64_t{1} << 30;
 constexpr int64_t least_workspace_limit_on_cpu = int64_t{1} << 23, workspace_limit_on_cpu = int64_t{1} << 25;
 
