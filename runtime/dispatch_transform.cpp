@@ -124,7 +124,7 @@ std::string why_not_product(const Variant &product, const Variant &transform, co
     return text("there are %lld channels, more than %lld", wide(channels), wide(grid_y_limit));
   if (l.image_tiles() >= tile_limit)
     return text("an image has %lld tiles, 2^30 or more", wide(l.image_tiles()));
-  if (is_cuda(product.target) && product.sum_ic == 0 && p.in_channels > longest_chain)
+  if (product.sum_ic == 0 && p.in_channels > longest_chain)
     return text("it adds up all channels in one chain, at most %lld, and IC is %lld", wide(longest_chain),
                 wide(p.in_channels));
   return needs_more_shared_memory(product, machine);

@@ -20,8 +20,11 @@ struct ProductCpuProblem {
  * A register tile has tile_oc x tile_n complex sums, vectors along n, and walks all channels: x comes as vectors, w as
  * broadcast scalars. Tiles of one tile_oc follow each other along n, so that their weights stay in the first cache.
  * Frequencies run in parallel, several a task where one has little work. Extents of n and oc are multiples of the
- * tile's. */
-void schedule_product_cpu(SpectralProduct &product, Halide::Func y, const ProductCpuTiles &tiles,
-                          const ProductCpuProblem &problem, int lanes);
+ * tile's.
+ *
+ * `in_blocks` (or null) is the same product with its sums in blocks; y takes it where a specialization says so, and
+ * each tile's sums of all blocks lie on the stack. */
+void schedule_product_cpu(SpectralProduct &product, SpectralProduct *in_blocks, Halide::Func y,
+                          const ProductCpuTiles &tiles, const ProductCpuProblem &problem, int lanes);
 
 } // namespace hconv
