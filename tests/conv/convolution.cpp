@@ -75,14 +75,14 @@ Convolution::Convolution(const Shape &shape, Element type, const std::string &va
   int64_t y[4];
   hconv_plan_output_shape(plan_, y);
   EXPECT_EQ(std::vector<int64_t>(y, y + 4), (std::vector<int64_t>{shape.B, shape.OC, shape.OH(), shape.OW()}));
-  packed_ = std::make_unique<GuardedBuffer>(hconv_plan_packed_bytes(plan_), 16);
+  packed_ = std::make_unique<GuardedBuffer>(hconv_plan_packed_bytes(plan_), 32, 16);
   set_workspace(hconv_plan_workspace_bytes(plan_));
 }
 
 void Convolution::set_workspace(size_t bytes) {
   workspace_.reset();
   if (bytes)
-    workspace_ = std::make_unique<GuardedBuffer>(bytes, 16);
+    workspace_ = std::make_unique<GuardedBuffer>(bytes, 32, 16);
 }
 
 Convolution::~Convolution() {

@@ -50,13 +50,15 @@ TEST(CpuTile, CoversTheChannelsWithTheLeastWaste) {
   }
 }
 
-// Large enough for parallel tasks of every cut: rows, channels, images.
+// Large enough for parallel tasks of every cut: rows, channels, images; groups of tiles, frequencies and chunks.
 TEST(CpuThreads, ChangeNoBit) {
   struct {
     std::vector<int64_t> x, w, y;
   } const shapes[] = {{{3, 40, 19, 33}, {70, 40, 3, 3}, {3, 70, 17, 31}},
                       {{1, 70, 9, 40}, {300, 70, 1, 1}, {1, 300, 9, 40}},
-                      {{2, 5, 60, 61}, {33, 5, 8, 7}, {2, 33, 53, 55}}};
+                      {{2, 5, 60, 61}, {33, 5, 8, 7}, {2, 33, 53, 55}},
+                      {{2, 24, 120, 90}, {40, 24, 9, 9}, {2, 40, 112, 82}},
+                      {{1, 300, 50, 50}, {20, 300, 5, 5}, {1, 20, 46, 46}}};
   for (const auto &shape : shapes) {
     Tensor x(shape.x), w(shape.w);
     for (int64_t i = 0; i < x.count(); ++i)
