@@ -79,7 +79,7 @@ void schedule_direct_cpu(BlockedConv2D &conv, Func y, const DirectTiles &t, cons
       << "tile_oc is " << t.tile_oc << ", expected thread_oc, " << t.thread_oc << ".\n";
   Var b("b_in");
   place_output(conv, y, tasks, b);
-  conv.acc.compute_at(y, b).store_in(MemoryType::Heap).vectorize(conv.oc, lanes);
+  conv.acc.compute_at(y, b).store_in(MemoryType::Heap).vectorize(conv.oc, lanes, TailStrategy::RoundUp);
   for (size_t i = 0; i < conv.columns.size(); i++)
     place_columns(conv, conv.columns[i], conv.acc.update(i), t.tile_oc, element, lanes);
 
