@@ -55,8 +55,8 @@ void kernel_alone(benchmark::State &state) {
   runtime::Buffer w(plan, type, p.packed.data(),
                     {{e.oc, e.oc_stride}, {e.kw, e.kw_stride}, {e.kh, e.kh_stride}, {e.ic, e.ic_stride}});
   runtime::Buffer bias(plan, type, p.x_data.data(), {{1, 1}});
-  runtime::Buffer y = runtime::images(plan, type, p.y_data.data(), plan.geometry.output_width, plan.geometry.output_height,
-                             q.out_channels, q.batch);
+  runtime::Buffer y = runtime::images(plan, type, p.y_data.data(), plan.geometry.output_width,
+                                      plan.geometry.output_height, q.out_channels, q.batch);
   runtime::RunContext run;
   run.use_threads(plan.pool, 1, &plan.tasks, p.workspace.data(), plan.tasks.task_bytes);
   for (auto _ : state)

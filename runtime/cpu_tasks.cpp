@@ -40,13 +40,14 @@ int64_t block_channels(const hconv_problem &p, const Geometry &g) {
   return std::clamp<int64_t>(channels, 1, p.in_channels);
 }
 
-// Reuse of weights wants many rows, and reuse of the copy of x many output channels, up to what the caches hold; threads
-// want many tasks.
+// Reuse of weights wants many rows, and reuse of the copy of x many output channels, up to what the caches hold;
+// threads want many tasks.
 void cut(const hconv_problem &p, const Geometry &g, int64_t tile_oc, int64_t wanted, bool small, CpuTasks *t) {
   const int64_t tiles = tiles_of(p.out_channels, tile_oc), ow = g.output_width, oh = g.output_height;
   const int64_t most_tiles = std::clamp<int64_t>(task_sums / tile_oc / ow, 1, std::min(tiles, task_channels / tile_oc));
   // Rows that overlap in x by KH - 1 are copied once per task.
-  int64_t rows = std::max(task_outputs / ow, std::min(p.kernel_height / 2, task_sums / 2 / tile_oc / (ow * most_tiles)));
+  int64_t rows =
+      std::max(task_outputs / ow, std::min(p.kernel_height / 2, task_sums / 2 / tile_oc / (ow * most_tiles)));
   rows = std::min(rows, std::max(p.batch * oh / wanted, tiles_of(least_outputs, ow)));
   if (small) // as few tasks as the caches allow
     rows = std::max(rows, task_sums / (most_tiles * tile_oc) / ow);
@@ -55,7 +56,8 @@ void cut(const hconv_problem &p, const Geometry &g, int64_t tile_oc, int64_t wan
   // The fewer taps, the more channels are needed to make up for the copy.
   const int64_t taps = taps_of(p);
   const int64_t least_tiles = (taps == 1 ? 4 : taps < 9 ? 2 : 1) * std::max<int64_t>(32 / tile_oc, 1);
-  const int64_t splits = std::max(std::min(tiles_of(wanted, spatial), tiles / least_tiles), tiles_of(tiles, most_tiles));
+  const int64_t splits =
+      std::max(std::min(tiles_of(wanted, spatial), tiles / least_tiles), tiles_of(tiles, most_tiles));
   t->rows = static_cast<int32_t>(rows);
   t->channels = static_cast<int32_t>(tiles_of(tiles, std::max<int64_t>(splits, 1)) * tile_oc);
 }

@@ -1,5 +1,5 @@
-// How a call of a direct CPU variant is cut: into blocks of input channels, which decide how sums round, and into tasks,
-// which decide nothing about the result; and the scratch memory that a task takes.
+// How a call of a direct CPU variant is cut: into blocks of input channels, which decide how sums round, and into
+// tasks, which decide nothing about the result; and the scratch memory that a task takes.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace hconv::runtime {
 
 /// Arguments of a direct CPU variant, all at least 1.
 struct CpuTasks {
-  int32_t block_ic = 1;                    ///< input channels of one partial sum; depends on the shape alone
+  int32_t block_ic = 1;                       ///< input channels of one partial sum; depends on the shape alone
   int32_t rows = 1, channels = 1, images = 1; ///< of a task's part of y
-  int64_t count = 0;                       ///< of tasks
-  int threads = 1;                         ///< that share the tasks: 1 if the work is too small to wake another one
-  int64_t task_bytes = 0;                  ///< of scratch memory that a task takes from the thread that computes it
+  int64_t count = 0;                          ///< of tasks
+  int threads = 1;                            ///< that share the tasks: 1 if the work is too small to wake another one
+  int64_t task_bytes = 0;                     ///< of scratch memory that a task takes from the thread that computes it
 };
 
 /// For `threads` threads and the problem's whole batch, which one launch can compute.

@@ -16,8 +16,8 @@ struct Explanation {
   Choice choice;
   int64_t packed;
   Workspace workspace;
-  ThreadPool pool; ///< only on the CPU
-  CpuTasks tasks;  ///< only of a direct CPU variant; of others the count is 0
+  ThreadPool pool;    ///< only on the CPU
+  CpuTasks tasks;     ///< only of a direct CPU variant; of others the count is 0
   std::string device; ///< the device's name, or why it is not there
   bool present;
 };

@@ -1,6 +1,6 @@
-// The parallel loops of generated code. A loop over tasks becomes a loop over lanes, at most one a thread: each lane has
-// scratch memory of its own and takes the next task until none is left. So it does not matter how many of a pool's threads
-// come, when, or in which order, and no lane waits for another one.
+// The parallel loops of generated code. A loop over tasks becomes a loop over lanes, at most one a thread: each lane
+// has scratch memory of its own and takes the next task until none is left. So it does not matter how many of a pool's
+// threads come, when, or in which order, and no lane waits for another one.
 #include <algorithm>
 #include <atomic>
 

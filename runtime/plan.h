@@ -26,7 +26,7 @@ struct hconv_plan {
   size_t workspace_bytes, minimum_workspace_bytes;
   hconv::runtime::ThreadPool pool; ///< only on the CPU
   hconv::runtime::CpuTasks tasks;  ///< only of a direct CPU variant
-  int64_t launch_batch; ///< images of one launch, so that each launch stays below 2^31 elements
+  int64_t launch_batch;            ///< images of one launch, so that each launch stays below 2^31 elements
   hconv::runtime::cuda::ContextRef context;
 
   hconv_plan() = default;
@@ -35,9 +35,7 @@ struct hconv_plan {
   ~hconv_plan() { hconv::runtime::cuda::release_context(&context); }
 
   bool on_cuda() const { return hconv::runtime::raw(problem.device.device_type) == kDLCUDA; }
-  bool cuts_tasks() const {
-    return !on_cuda() && variant->algorithm == hconv::runtime::Algorithm::direct;
-  }
+  bool cuts_tasks() const { return !on_cuda() && variant->algorithm == hconv::runtime::Algorithm::direct; }
 };
 
 namespace hconv::runtime {

@@ -11,7 +11,7 @@ namespace {
 struct Cached {
   unsigned long long context_id;  ///< 0: the CPU, or no fitting context was current
   const Environment *environment; ///< the one that the choice was made under; a test may have read it again
-  SharedPlan plan; ///< on the CPU with the pool that it computes with
+  SharedPlan plan;                ///< on the CPU with the pool that it computes with
 };
 
 struct Cache {

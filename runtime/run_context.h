@@ -1,5 +1,5 @@
-// What travels through Halide's user_context: one object on the stack for each call of an ahead-of-time function, and one
-// for each thread that shares a parallel loop of it.
+// What travels through Halide's user_context: one object on the stack for each call of an ahead-of-time function, and
+// one for each thread that shares a parallel loop of it.
 #pragma once
 
 #include <atomic>
@@ -32,10 +32,10 @@ private:
   RunContext *run_;
 
 public:
-  ScratchStack scratch;  ///< memory of the caller's workspace; empty: from malloc
-  int threads = 1;       ///< that a parallel loop of this lane may have, this one among them
-  bool in_loop = false;  ///< this is a thread's part in a parallel loop already
-  int32_t number = 0;    ///< of the pieces of the workspace
+  ScratchStack scratch; ///< memory of the caller's workspace; empty: from malloc
+  int threads = 1;      ///< that a parallel loop of this lane may have, this one among them
+  bool in_loop = false; ///< this is a thread's part in a parallel loop already
+  int32_t number = 0;   ///< of the pieces of the workspace
 };
 
 class RunContext : public Lane {
@@ -62,9 +62,9 @@ public:
   cuda::Context context = nullptr; ///< current for the whole call; null on the CPU
   unsigned long long context_id = 0;
   cuda::Stream stream = nullptr;
-  bool load_only = false;            ///< kernels are loaded but not launched
-  const ThreadPool *pool = nullptr;  ///< null: loops run on the calling thread
-  const CpuTasks *tasks = nullptr;   ///< of a direct CPU variant
+  bool load_only = false;           ///< kernels are loaded but not launched
+  const ThreadPool *pool = nullptr; ///< null: loops run on the calling thread
+  const CpuTasks *tasks = nullptr;  ///< of a direct CPU variant
 
 private:
   char *pieces_ = nullptr;

@@ -21,8 +21,8 @@ void *from_malloc(size_t bytes) {
 
 // In front of each allocation, in a unit of its own.
 struct ScratchStack::Header {
-  int64_t before;   ///< last_ before this one
-  bool given_back;  ///< but a later one is still held
+  int64_t before;  ///< last_ before this one
+  bool given_back; ///< but a later one is still held
 };
 
 void *ScratchStack::take(size_t bytes) {
@@ -32,7 +32,8 @@ void *ScratchStack::take(size_t bytes) {
   auto *header = reinterpret_cast<Header *>(memory_ + used_);
   *header = {last_, false};
   last_ = used_;
-  used_ += scratch_alignment + (static_cast<int64_t>(bytes) + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+  used_ +=
+      scratch_alignment + (static_cast<int64_t>(bytes) + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
   return reinterpret_cast<char *>(header) + scratch_alignment;
 }
 

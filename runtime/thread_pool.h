@@ -14,8 +14,8 @@ struct ThreadPool {
 
 bool same(const ThreadPool &a, const ThreadPool &b);
 
-/// The pool of a new plan: *given, or with null the one of hconv_set_thread_pool, or without that Halide's, with as many
-/// threads as HCONV_NUM_THREADS says, else one for each processor that this process may run on.
+/// The pool of a new plan: *given, or with null the one of hconv_set_thread_pool, or without that Halide's, with as
+/// many threads as HCONV_NUM_THREADS says, else one for each processor that this process may run on.
 hconv_status choose_pool(const hconv_thread_pool *given, ThreadPool *pool);
 
 /// Most threads that HCONV_NUM_THREADS may ask for, which is Halide's limit.

@@ -12,7 +12,7 @@ extern "C" {
   const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, int32_t, int32_t, int32_t
 #define HCONV_DECLARE_for_cuda(name) int name(HCONV_CONV_ARGUMENTS, halide_buffer_t *);
 #define HCONV_DECLARE_for_halide_ptx(name) HCONV_DECLARE_for_cuda(name)
-#define HCONV_DECLARE_for_cpu_baseline(name) \
+#define HCONV_DECLARE_for_cpu_baseline(name)                                                                           \
   int name(HCONV_CONV_ARGUMENTS, int32_t block_ic, int32_t task_oh, int32_t task_oc, int32_t task_b, halide_buffer_t *);
 #define HCONV_DECLARE_for_cpu_avx2(name) HCONV_DECLARE_for_cpu_baseline(name)
 #define HCONV_DECLARE_for_cpu_avx512(name) HCONV_DECLARE_for_cpu_baseline(name)

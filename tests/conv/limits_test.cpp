@@ -126,7 +126,8 @@ TEST(Memory, IsBounded) {
         continue;
       Convolution convolution(s, v);
       EXPECT_EQ(hconv_plan_minimum_workspace_bytes(convolution.plan()), 0u) << v.name << " " << text;
-      const size_t threads = test_device().device_type == kDLCPU ? std::max(1u, std::thread::hardware_concurrency()) : 0;
+      const size_t threads =
+          test_device().device_type == kDLCPU ? std::max(1u, std::thread::hardware_concurrency()) : 0;
       EXPECT_LE(hconv_plan_workspace_bytes(convolution.plan()), threads << 21) << v.name << " " << text;
       const size_t bound = size_t((s.OC + v.tile_oc) * (s.IC + v.ic) * s.KH * s.KW * bytes_of(v.type));
       EXPECT_LE(hconv_plan_packed_bytes(convolution.plan()), bound) << v.name << " " << text;

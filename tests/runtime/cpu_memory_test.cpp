@@ -26,9 +26,10 @@ struct Shape {
   int32_t padding;
 };
 const Shape shapes[] = {
-    {1, 1, 1, 1, 1, 1, 1, 0},     {3, 2, 5, 7, 6, 3, 2, 1},      {40, 3, 17, 5, 5, 3, 3, 0},  {2, 70, 300, 9, 40, 1, 1, 0},
-    {1, 64, 64, 30, 30, 3, 3, 1}, {1, 5, 33, 60, 61, 8, 7, 0},   {1, 2, 3, 3, 5000, 1, 9, 0}, {1, 2, 16, 20, 20, 20, 20, 3},
-    {1, 300, 40, 9, 9, 3, 3, 0},  {1, 1, 16, 200, 200, 1, 1, 0}, {1, 3, 600, 4, 4, 2, 2, 0},  {2, 16, 32, 6, 29, 5, 1, 2},
+    {1, 1, 1, 1, 1, 1, 1, 0},      {3, 2, 5, 7, 6, 3, 2, 1},      {40, 3, 17, 5, 5, 3, 3, 0},
+    {2, 70, 300, 9, 40, 1, 1, 0},  {1, 64, 64, 30, 30, 3, 3, 1},  {1, 5, 33, 60, 61, 8, 7, 0},
+    {1, 2, 3, 3, 5000, 1, 9, 0},   {1, 2, 16, 20, 20, 20, 20, 3}, {1, 300, 40, 9, 9, 3, 3, 0},
+    {1, 1, 16, 200, 200, 1, 1, 0}, {1, 3, 600, 4, 4, 2, 2, 0},    {2, 16, 32, 6, 29, 5, 1, 2},
 };
 
 hconv_problem problem_of(const Shape &s, DLDataType type) {
@@ -56,8 +57,8 @@ std::string bytes_of(const Tensor &y) {
 std::string result_of(const hconv_plan *plan, Case &c, Bytes &packed, size_t bytes) {
   Bytes workspace(bytes);
   const int64_t before = mallocs(), allocated = scratch_from_malloc();
-  const hconv_status status = hconv_run(plan, &c.x.dl, packed.data(), nullptr, &c.y.dl,
-                                        bytes ? workspace.data() : nullptr, bytes, nullptr);
+  const hconv_status status =
+      hconv_run(plan, &c.x.dl, packed.data(), nullptr, &c.y.dl, bytes ? workspace.data() : nullptr, bytes, nullptr);
   const int64_t after = mallocs();
   EXPECT_EQ(status, HCONV_OK) << hconv_last_error();
   if (bytes) {

@@ -112,8 +112,8 @@ TEST(CpuThreads, LittleWorkWakesNone) {
   struct {
     int64_t batch, channels, size, kernel;
     bool little;
-  } const rows[] = {{1, 1, 4, 4, true},  {1, 16, 8, 3, true}, {64, 1, 8, 3, true}, {1, 700, 1, 1, true},
-                    {1, 64, 58, 3, false}, {1, 256, 32, 1, false}};
+  } const rows[] = {{1, 1, 4, 4, true},   {1, 16, 8, 3, true},   {64, 1, 8, 3, true},
+                    {1, 700, 1, 1, true}, {1, 64, 58, 3, false}, {1, 256, 32, 1, false}};
   for (const auto &row : rows) {
     const hconv_problem p = square_problem(cpu, row.batch, row.channels, row.size, row.kernel, row.kernel);
     Choice choice;

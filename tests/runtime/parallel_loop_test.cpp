@@ -48,8 +48,7 @@ int loop(void *user_context, int first, int count, const Body &body) {
   const auto task = [](void *context, int i, uint8_t *closure) {
     return (*reinterpret_cast<const Body *>(closure))(context, i);
   };
-  return halide_do_par_for(user_context, task, first, count,
-                           reinterpret_cast<uint8_t *>(const_cast<Body *>(&body)));
+  return halide_do_par_for(user_context, task, first, count, reinterpret_cast<uint8_t *>(const_cast<Body *>(&body)));
 }
 
 ThreadPool pool_of(const StdThreads &threads) {

@@ -71,19 +71,19 @@ typedef struct hconv_plan hconv_plan;
 typedef void (*hconv_task)(void *argument, int32_t index);
 
 /** The caller's threads, for work on the CPU. The struct is copied; `context` and what it points to must live until the
- * last plan that was created with the pool is destroyed and the last call that uses it has returned. The functions may be
- * called from several threads at once, one for each call of hconv that is in progress. Unused members are 0. */
+ * last plan that was created with the pool is destroyed and the last call that uses it has returned. The functions may
+ * be called from several threads at once, one for each call of hconv that is in progress. Unused members are 0. */
 typedef struct hconv_thread_pool {
   int32_t threads; /**< that work on a loop at most, the calling one included if it takes part; at least 1 */
   void *context;   /**< handed to the functions */
-  /** Calls task(argument, i) once for each i from 0 to count - 1, 2 <= count <= threads, in any order, one after another
-   * or at once, on any threads, the calling one among them if it likes, and returns HCONV_OK when all have returned.
-   * They take the pieces of work from a common list, so that none waits for another, and one that comes late finds
-   * nothing left. Any other status makes the call of hconv fail with it; no task may run any more by then. The same
-   * holds for a C++ exception, which becomes HCONV_INTERNAL_ERROR with its what(). */
+  /** Calls task(argument, i) once for each i from 0 to count - 1, 2 <= count <= threads, in any order, one after
+   * another or at once, on any threads, the calling one among them if it likes, and returns HCONV_OK when all have
+   * returned. They take the pieces of work from a common list, so that none waits for another, and one that comes late
+   * finds nothing left. Any other status makes the call of hconv fail with it; no task may run any more by then. The
+   * same holds for a C++ exception, which becomes HCONV_INTERNAL_ERROR with its what(). */
   hconv_status (*parallel_for)(void *context, int32_t count, hconv_task task, void *argument);
-  /** Not 0 if the calling thread is computing a task of the pool, whose parallel_for must not be called from there: hconv
-   * then computes on the calling thread alone. Null: parallel_for may be called from anywhere. */
+  /** Not 0 if the calling thread is computing a task of the pool, whose parallel_for must not be called from there:
+   * hconv then computes on the calling thread alone. Null: parallel_for may be called from anywhere. */
   int (*is_inside)(void *context);
 } hconv_thread_pool;
 
@@ -123,8 +123,9 @@ size_t hconv_plan_workspace_bytes(const hconv_plan *plan);
 
 /** Bytes of scratch memory with which hconv_run still works, at most hconv_plan_workspace_bytes and often equal to it.
  * A transform-domain variant walks over the more chunks of tiles the less it is given, in multiples of this; the result
- * is bitwise the same, but each chunk reads all of the weights' spectrum again. Of a direct CPU variant it is 0: what one
- * thread needs, or more, limits a run to as many threads as it suffices for; with less each thread allocates its own. */
+ * is bitwise the same, but each chunk reads all of the weights' spectrum again. Of a direct CPU variant it is 0: what
+ * one thread needs, or more, limits a run to as many threads as it suffices for; with less each thread allocates its
+ * own. */
 size_t hconv_plan_minimum_workspace_bytes(const hconv_plan *plan);
 
 /** y's shape [B, OC, OH, OW]. */
@@ -140,11 +141,11 @@ const char *hconv_plan_variant(const hconv_plan *plan);
 hconv_status hconv_pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_t packed_bytes, void *stream);
 
 /** Computes y from x, packed weights and bias (null: none). x and y are row-major contiguous. Asynchronous on `stream`;
- * allocates nothing on CUDA, nor on the CPU with hconv_plan_workspace_bytes of a direct variant, does not synchronise, and
- * can be captured into a CUDA graph. `workspace` holds workspace_bytes >=
- * hconv_plan_minimum_workspace_bytes, is aligned to 16 bytes and lies on the plan's device; it may be null when
- * workspace_bytes is 0. More than hconv_plan_workspace_bytes is not used. Runs that may overlap in time need a
- * workspace each. y and the workspace must not overlap each other or any input. batch 0 succeeds and does nothing. */
+ * allocates nothing on CUDA, nor on the CPU with hconv_plan_workspace_bytes of a direct variant, does not synchronise,
+ * and can be captured into a CUDA graph. `workspace` holds workspace_bytes >= hconv_plan_minimum_workspace_bytes, is
+ * aligned to 16 bytes and lies on the plan's device; it may be null when workspace_bytes is 0. More than
+ * hconv_plan_workspace_bytes is not used. Runs that may overlap in time need a workspace each. y and the workspace must
+ * not overlap each other or any input. batch 0 succeeds and does nothing. */
 hconv_status hconv_run(const hconv_plan *plan, const DLTensor *x, const void *packed, const DLTensor *bias, DLTensor *y,
                        void *workspace, size_t workspace_bytes, void *stream);
 
@@ -165,9 +166,9 @@ hconv_status hconv_list(hconv_format format, char *text, size_t *size);
  * another (HCONV_VARIANT). Plans keep what they chose. */
 void hconv_reload_environment(void);
 
-/** The threads of the calls of hconv_conv2d and of the plans that are created from now on without a pool of their own, in
- * the whole process: *pool, or with null hconv's own pool again, which has HCONV_NUM_THREADS threads (default: one for
- * each processor) for all its callers together. Libraries should rather use hconv_plan_create_with_pool. */
+/** The threads of the calls of hconv_conv2d and of the plans that are created from now on without a pool of their own,
+ * in the whole process: *pool, or with null hconv's own pool again, which has HCONV_NUM_THREADS threads (default: one
+ * for each processor) for all its callers together. Libraries should rather use hconv_plan_create_with_pool. */
 hconv_status hconv_set_thread_pool(const hconv_thread_pool *pool);
 
 /** Number of usable CUDA devices; 0 when there is no driver. */

@@ -106,7 +106,8 @@ inline hconv_problem problem(const Tensor &x, const Tensor &w, hconv_padding pad
   return result;
 }
 
-/** The caller's threads, for work on the CPU: see hconv_thread_pool. It must outlive the plans that were created with it.
+/** The caller's threads, for work on the CPU: see hconv_thread_pool. It must outlive the plans that were created with
+ * it.
  *
  *     hconv::ThreadPool pool(8, [&](int32_t count, const std::function<void(int32_t)> &task) {
  *       my_threads.for_each(0, count, task);
