@@ -16,8 +16,8 @@ struct Memory {
   size_t workspace_offset = 0, workspace_bytes = 0;
 };
 
-/// More scratch memory than this is left to the threads of a CPU variant: malloc keeps less between calls, and would map
-/// the pages of such a block again in each.
+/// More scratch memory than this is left to the threads of a CPU variant: malloc keeps less between calls, and would
+/// map the pages of such a block again in each.
 constexpr size_t most_scratch_on_cpu = size_t{16} << 20;
 
 /// With the full workspace, or where memory is short with the smallest one.

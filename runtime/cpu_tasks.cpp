@@ -34,6 +34,12 @@ int64_t taps_of(const hconv_problem &p) {
   return p.kernel_height * p.kernel_width;
 }
 
+// Output channels of a task at least. The fewer taps, the more are needed to make up for the copy of x.
+int64_t least_channels(const hconv_problem &p) {
+  const int64_t taps = taps_of(p);
+  return 32 * (taps == 1 ? 4 : taps < 9 ? 2 : 1);
+}
+
 int64_t block_channels(const hconv_problem &p, const Geometry &g) {
   const int64_t row = g.output_width + p.kernel_width - 1;
   const int64_t channels = std::min(block_taps / taps_of(p), staged_floats / (p.kernel_height * row));
@@ -53,9 +59,7 @@ void cut(const hconv_problem &p, const Geometry &g, int64_t tile_oc, int64_t wan
     rows = std::max(rows, task_sums / (most_tiles * tile_oc) / ow);
   rows = balanced(oh, std::clamp<int64_t>(rows, 1, oh));
   const int64_t spatial = p.batch * tiles_of(oh, rows);
-  // The fewer taps, the more channels are needed to make up for the copy.
-  const int64_t taps = taps_of(p);
-  const int64_t least_tiles = (taps == 1 ? 4 : taps < 9 ? 2 : 1) * std::max<int64_t>(32 / tile_oc, 1);
+  const int64_t least_tiles = std::max<int64_t>(least_channels(p) / tile_oc, 1);
   const int64_t splits =
       std::max(std::min(tiles_of(wanted, spatial), tiles / least_tiles), tiles_of(tiles, most_tiles));
   t->rows = static_cast<int32_t>(rows);
@@ -71,10 +75,35 @@ int64_t scratch_bytes(const hconv_problem &p, const Geometry &g, const Variant &
   return scratch_taken(4 * sums) + scratch_taken(4 * x) + (w ? scratch_taken(4 * w) : 0);
 }
 
+// Of the ways to cut an image into equal rows the one with the least work: a register tile costs about 1.5 columns
+// besides its own, of which there is an even number. Rows longer than this would change block_ic.
+constexpr int64_t longest_free_row = staged_floats / block_taps;
+
+int64_t free_row(int64_t pixels, int64_t width, int64_t tile_ow, int64_t most) {
+  const auto cost = [&](int64_t row) {
+    return static_cast<double>(pixels / row) *
+           (static_cast<double>(round_up(row, 2)) + 1.5 * static_cast<double>(tiles_of(row, tile_ow)));
+  };
+  int64_t best = width;
+  for (int64_t row = 1; row <= std::min(most, pixels); ++row)
+    if (pixels % row == 0 && cost(row) < cost(best))
+      best = row;
+  return best;
+}
+
 } // namespace
 
-double cpu_microseconds(const hconv_problem &p, const Variant &v) {
-  return cpu_cost_of(v, nullptr, p) / speed_of(v.target);
+bool has_free_rows(const hconv_problem &p) {
+  const hconv_padding &pad = p.padding;
+  return taps_of(p) == 1 && pad.top == 0 && pad.bottom == 0 && pad.left == 0 && pad.right == 0;
+}
+
+double cpu_microseconds(const hconv_problem &p, const Variant &v, const Variant *product) {
+  return cpu_cost_of(v, product, p) / speed_of(v.target);
+}
+
+bool worth_threads(const hconv_problem &p, const Variant &v, const Variant *product) {
+  return cpu_microseconds(p, v, product) >= 2 * microseconds_worth_a_thread;
 }
 
 Workspace workspace_of(const CpuTasks &t) {
@@ -90,14 +119,22 @@ CpuTasks cpu_tasks(const hconv_problem &problem, const Variant &v, int threads) 
   hconv_problem p = problem;
   if (p.batch == 0)
     return {};
+  p.batch = std::clamp<int64_t>(p.batch, 1, launch_batch(geometry_of(p), {}));
+  const double worth = cpu_microseconds(p, v, nullptr) / microseconds_worth_a_thread;
+  const bool small = !worth_threads(p, v, nullptr);
+  const int64_t most_tasks = small || threads == 1 ? 1 : tasks_per_thread * threads;
+  const int64_t wanted = std::max<int64_t>(static_cast<int64_t>(std::min(worth, static_cast<double>(most_tasks))), 1);
+  if (has_free_rows(p) && p.width <= longest_free_row) {
+    const int64_t pixels = p.height * p.width, splits = std::max<int64_t>(p.out_channels / least_channels(p), 1);
+    const int64_t most = std::clamp(p.batch * pixels * splits / wanted, least_outputs, longest_free_row);
+    p.width = free_row(pixels, p.width, std::max(v.tile_ow, 1), most);
+    p.height = pixels / p.width;
+  }
   const Geometry g = geometry_of(p);
-  p.batch = std::clamp<int64_t>(p.batch, 1, launch_batch(g, {}));
-  const double worth = cpu_microseconds(p, v) / microseconds_worth_a_thread;
-  const bool small = worth < 2; // two threads would not have enough
   CpuTasks t;
+  t.height = g.output_height;
+  t.width = g.output_width;
   t.block_ic = static_cast<int32_t>(block_channels(p, g));
-  const int64_t most = small || threads == 1 ? 1 : tasks_per_thread * threads;
-  const int64_t wanted = std::max<int64_t>(static_cast<int64_t>(std::min(worth, static_cast<double>(most))), 1);
   t.images = small ? static_cast<int32_t>(p.batch) : 1;
   cut(p, g, std::max(v.tile_oc, 1), wanted, small, &t);
   t.count = tiles_of(p.batch, t.images) * tiles_of(g.output_height, t.rows) * tiles_of(p.out_channels, t.channels);

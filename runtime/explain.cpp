@@ -110,6 +110,7 @@ Json json_of(const Tiles &t) {
 Json json_of(const CpuTasks &t, const ThreadPool &pool) {
   return {{"count", t.count},
           {"rows", t.rows},
+          {"columns", t.width},
           {"out_channels", t.channels},
           {"images", t.images},
           {"threads", t.threads},
@@ -120,8 +121,8 @@ Json json_of(const CpuTasks &t, const ThreadPool &pool) {
 }
 
 std::string plain_of(const CpuTasks &t, const ThreadPool &pool) {
-  return text("tasks        %lld of up to %d rows, %d OC, %d images, with sums over %d IC\n", wide(t.count), t.rows,
-              t.channels, t.images, t.block_ic) +
+  return text("tasks        %lld of up to %d rows of %lld, %d OC, %d images, with sums over %d IC\n", wide(t.count),
+              t.rows, wide(t.width), t.channels, t.images, t.block_ic) +
          text("threads      %d of %d of %s pool, %lld bytes of scratch memory each\n", t.threads, pool.threads,
               pool.own() ? "hconv's" : "the caller's", wide(t.task_bytes));
 }

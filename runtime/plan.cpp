@@ -64,6 +64,8 @@ hconv_status create(const hconv_problem *problem, const hconv_thread_pool *pool,
   plan->input = packed_input(*problem, *choice.variant);
   if (plan->cuts_tasks())
     plan->tasks = cpu_tasks(*problem, *choice.variant, plan->pool.threads);
+  else if (!plan->on_cuda() && worth_threads(*problem, *choice.variant, choice.product))
+    plan->tasks.threads = plan->pool.threads;
   const Workspace workspace =
       plan->cuts_tasks() ? workspace_of(plan->tasks) : workspace_of(*problem, *choice.variant, choice.product);
   plan->workspace_bytes = static_cast<size_t>(workspace.full);

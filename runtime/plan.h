@@ -25,7 +25,7 @@ struct hconv_plan {
   size_t packed_bytes;
   size_t workspace_bytes, minimum_workspace_bytes;
   hconv::runtime::ThreadPool pool; ///< only on the CPU
-  hconv::runtime::CpuTasks tasks;  ///< only of a direct CPU variant
+  hconv::runtime::CpuTasks tasks;  ///< of a direct CPU variant; of others on the CPU only the threads
   int64_t launch_batch;            ///< images of one launch, so that each launch stays below 2^31 elements
   hconv::runtime::cuda::ContextRef context;
 

@@ -25,9 +25,8 @@ private:
 void share_out(const hconv_plan &plan, Scratch workspace, RunContext *run) {
   if (plan.on_cuda())
     return;
-  if (!plan.cuts_tasks()) // of transform, the workspace holds spectra
-    return run->use_threads(plan.pool, plan.pool.threads, nullptr, nullptr, 0);
-  const int pieces = pieces_in(plan.tasks, workspace.bytes);
+  // Of transform the workspace holds spectra.
+  const int pieces = plan.cuts_tasks() ? pieces_in(plan.tasks, workspace.bytes) : 0;
   run->use_threads(plan.pool, pieces ? pieces : plan.tasks.threads, &plan.tasks, workspace.address,
                    pieces ? plan.tasks.task_bytes : 0);
 }
@@ -41,6 +40,7 @@ hconv_status pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_
   if (hconv_status bad = scope.status())
     return bad;
   RunContext run(plan->context.handle, plan->context.id, static_cast<cuda::Stream>(stream), false);
+  share_out(*plan, {nullptr, 0}, &run);
   if (hconv_status bad = call_pack(*plan, &run, data_of(*w), packed))
     return bad;
   return environment().check ? check_packed_weights(*plan, *w, packed, stream) : HCONV_OK;

@@ -147,6 +147,29 @@ TEST(CpuMemory, AThreadTakesAboutTwoMegabytesAtMost) {
   EXPECT_LE(most, 2 << 20);
 }
 
+// An image of a 1x1 kernel is as many rows as suit the tiles, and none of them changes how sums are cut.
+TEST(CpuTasks, TakePixelsOfA1x1KernelInRowsOfAnyLength) {
+  Variant v{};
+  v.algorithm = Algorithm::direct;
+  v.target = Target::cpu_avx512;
+  v.tile_oc = 32, v.tile_ow = 14;
+  const hconv_problem small = square_problem(cpu, 1, 512, 7, 1, 1);
+  EXPECT_EQ(cpu_tasks(small, v, 1).width, 49);
+  EXPECT_EQ(cpu_tasks(small, v, 1).height, 1);
+  for (int64_t size : {1, 5, 12, 31, 32, 64, 224, 511, 512, 513, 1000}) {
+    hconv_problem p = square_problem(cpu, 2, 300, size, 1, 1);
+    const CpuTasks one = cpu_tasks(p, v, 1);
+    for (int threads : {2, 16, 256}) {
+      const CpuTasks t = cpu_tasks(p, v, threads);
+      EXPECT_EQ(t.width * t.height, size * size) << size;
+      EXPECT_EQ(t.block_ic, one.block_ic) << size;
+    }
+    p.padding.left = 1;
+    EXPECT_EQ(cpu_tasks(p, v, 1).width, size + 1);
+    EXPECT_EQ(cpu_tasks(p, v, 1).height, size);
+  }
+}
+
 TEST(CpuMemory, ExplainTellsIt) {
   EnvironmentGuard guard("HCONV_NUM_THREADS", "2");
   const hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);

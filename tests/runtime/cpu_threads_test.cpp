@@ -118,7 +118,7 @@ TEST(CpuThreads, LittleWorkWakesNone) {
     const hconv_problem p = square_problem(cpu, row.batch, row.channels, row.size, row.kernel, row.kernel);
     Choice choice;
     ASSERT_EQ(choose(p, machine_of(cpu), {}, &choice), HCONV_OK);
-    EXPECT_EQ(cpu_microseconds(p, *choice.variant) < microseconds_worth_a_thread, row.little) << row.channels;
+    EXPECT_EQ(cpu_microseconds(p, *choice.variant, nullptr) < microseconds_worth_a_thread, row.little) << row.channels;
     Case c(p);
     PlanHolder plan(p, &caller.pool);
     ASSERT_EQ(plan.status, HCONV_OK) << hconv_last_error();
