@@ -12,7 +12,7 @@ struct ConvBlocks {
   Halide::Expr ow;          // outputs of a row
   std::vector<int> columns; // widths of register tiles: the usual one, then narrower ones for a row's last tile, such
                             // as 6, 4, 2
-  Halide::Expr channels; // input channels of one partial sum, at least 1
+  Halide::Expr channels;    // input channels of one partial sum, at least 1
 };
 
 /** The Funcs and Vars of one blocked convolution, for a schedule to place. Dimensions are listed innermost first.

@@ -8,7 +8,6 @@
 #include <mutex>
 
 #include "HalideRuntime.h"
-#include "environment_guard.h"
 #include "runtime/run_context.h"
 #include "runtime/thread_pool.h"
 #include "std_threads.h"
@@ -282,68 +281,6 @@ TEST(Scratch, EachThreadHasItsOwnPiece) {
     EXPECT_EQ(std::vector<char>(outer, outer + 1000), std::vector<char>(1000, 77));
     halide_free(&call.run, outer);
     EXPECT_EQ(scratch_from_malloc(), allocated);
-  }
-}
-
-TEST(Scratch, IsAStackThatBearsAnyOrder) {
-  Bytes memory(4096 + scratch_alignment);
-  auto *start = static_cast<char *>(memory.data());
-  start += scratch_alignment - reinterpret_cast<uintptr_t>(start) % scratch_alignment;
-  ScratchStack stack(start, 2048);
-  void *a = stack.take(100), *b = stack.take(1), *c = stack.take(512);
-  ASSERT_TRUE(a && b && c);
-  EXPECT_EQ(stack.take(1024), nullptr) << "there is no room";
-  EXPECT_FALSE(stack.give_back(start + 3000)) << "not its own";
-  EXPECT_TRUE(stack.give_back(a));
-  EXPECT_TRUE(stack.give_back(c));
-  EXPECT_EQ(stack.take(512), c);
-  EXPECT_TRUE(stack.give_back(c));
-  EXPECT_TRUE(stack.give_back(b));
-  EXPECT_EQ(stack.take(2048 - scratch_alignment), a) << "everything is free";
-  EXPECT_EQ(ScratchStack().take(1), nullptr);
-}
-
-TEST(Scratch, ComesFromMallocWithoutAWorkspace) {
-  RunContext run;
-  const int64_t allocated = scratch_from_malloc();
-  for (void *context : {static_cast<void *>(&run), static_cast<void *>(nullptr)}) {
-    void *memory = halide_malloc(context, 1000);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 64, 0u);
-    std::memset(memory, 1, 1000);
-    halide_free(context, memory);
-    halide_free(context, nullptr);
-  }
-  EXPECT_EQ(scratch_from_malloc(), allocated + 2);
-  EXPECT_EQ(halide_malloc(&run, SIZE_MAX), nullptr);
-}
-
-TEST(ThreadPool, Refusals) {
-  hconv_thread_pool pool{};
-  const hconv_problem p = small_problem();
-  hconv_plan *plan;
-  EXPECT_EQ(hconv_set_thread_pool(&pool), HCONV_INVALID_ARGUMENT);
-  EXPECT_STREQ(hconv_last_error(), "pool->parallel_for is null; expected a function that runs tasks.");
-  pool.parallel_for = [](void *, int32_t, hconv_task, void *) { return HCONV_OK; };
-  EXPECT_EQ(hconv_plan_create_with_pool(&p, &pool, &plan), HCONV_INVALID_ARGUMENT);
-  EXPECT_STREQ(hconv_last_error(), "pool->threads is 0; expected at least 1, the calling thread.");
-  EXPECT_EQ(plan, nullptr);
-}
-
-TEST(ThreadPool, BadNumbersOfThreadsAreRefused) {
-  Case c(small_problem());
-  for (const char *value : {"0", "-2", "many", "100000", "257", "4x", " 4", "+4", "2.0"}) {
-    EnvironmentGuard guard("HCONV_NUM_THREADS", value);
-    const std::string sentence =
-        "HCONV_NUM_THREADS is '" + std::string(value) + "'; expected a whole number from 1 to 256.";
-    PlanHolder plan(c.problem);
-    EXPECT_EQ(plan.status, HCONV_INVALID_ARGUMENT);
-    EXPECT_EQ(hconv_last_error(), sentence);
-    EXPECT_EQ(hconv_conv2d(&c.x.dl, &c.w.dl, nullptr, nullptr, HCONV_MATH_FP32, &c.y.dl, nullptr),
-              HCONV_INVALID_ARGUMENT);
-    EXPECT_THAT(explained(c.problem, HCONV_TEXT), HasSubstr(sentence));
-    StdThreads caller(2); // has a number of its own
-    PlanHolder with_pool(c.problem, &caller.pool);
-    EXPECT_EQ(with_pool.status, HCONV_OK) << hconv_last_error();
   }
 }
 
