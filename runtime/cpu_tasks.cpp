@@ -80,9 +80,8 @@ int64_t scratch_bytes(const hconv_problem &p, const Geometry &g, const Variant &
 constexpr int64_t longest_free_row = staged_floats / block_taps;
 
 int64_t free_row(int64_t pixels, int64_t width, int64_t tile_ow, int64_t most) {
-  const auto cost = [&](int64_t row) {
-    return static_cast<double>(pixels / row) *
-           (static_cast<double>(round_up(row, 2)) + 1.5 * static_cast<double>(tiles_of(row, tile_ow)));
+  const auto cost = [&](int64_t row) { // in half columns
+    return pixels / row * (2 * round_up(row, 2) + 3 * tiles_of(row, tile_ow));
   };
   int64_t best = width;
   for (int64_t row = 1; row <= std::min(most, pixels); ++row)
