@@ -35,12 +35,15 @@ void define_x_tile(const BlockedConv2D &conv, Func x_tile, const DirectConv2DInp
 BlockedConv2D blocked_conv2d(const DirectConv2DInputs &in, Type element, const ConvBlocks &blocks) {
   BlockedConv2D conv;
   const Var &ow = conv.ow, &oh = conv.oh, &oc = conv.oc, &b = conv.b, &k = conv.k;
-  const int usual = blocks.columns.front(), step = blocks.columns.back();
-  Expr usual_tiles = (blocks.ow + step - 1) / usual, rest = max(blocks.ow - usual_tiles * usual, 0);
+  const int usual = blocks.columns.front();
+  // The widest remainder that a narrower tile covers, or 0.
+  auto below = [&](size_t i) { return i + 1 < blocks.columns.size() ? blocks.columns[i + 1] : 0; };
+  Expr usual_tiles = (blocks.ow + usual - below(0) - 1) / usual, rest = max(blocks.ow - usual_tiles * usual, 0);
   Expr channel_blocks = (in.packed_ic + blocks.channels - 1) / blocks.channels;
 
   conv.acc(oc, ow, oh, b) = 0.f;
-  for (int width : blocks.columns) {
+  for (size_t i = 0; i < blocks.columns.size(); i++) {
+    const int width = blocks.columns[i];
     BlockedConv2D::Columns part;
     part.width = width;
     define_x_tile(conv, part.x_tile, in);
@@ -57,7 +60,7 @@ BlockedConv2D blocked_conv2d(const DirectConv2DInputs &in, Type element, const C
                                    part.w_tile(oc, part.r.x, part.r.y, ic);
 
     const bool last = width != usual;
-    Expr tiles = last ? select(rest > width - step && rest <= width, 1, 0) : usual_tiles;
+    Expr tiles = last ? select(rest > below(i) && rest <= width, 1, 0) : usual_tiles;
     part.tiles = RDom(0, width, 0, tiles, 0, channel_blocks, "tiles");
     Expr column = part.tiles.y * width + part.tiles.x + (last ? usual_tiles * usual : 0);
     conv.acc(oc, column, oh, b) += part.part(oc, column, oh, b, part.tiles.z);

@@ -10,8 +10,8 @@ namespace hconv {
 /** How BlockedConv2D cuts rows and sums. */
 struct ConvBlocks {
   Halide::Expr ow;          // outputs of a row
-  std::vector<int> columns; // widths of register tiles: the usual one, then those of a row's last tile, in equal steps
-                            // down to the step itself, such as 6, 4, 2
+  std::vector<int> columns; // widths of register tiles: the usual one, then narrower ones for a row's last tile, such
+                            // as 6, 4, 2
   Halide::Expr channels;    // input channels of one partial sum, at least 1
 };
 
@@ -22,7 +22,7 @@ struct ConvBlocks {
  *     y(ow, oh, oc, b) = T(acc + bias)
  *
  * Each width of ConvBlocks::columns has an update of acc for the columns that it serves, with its own part, x_tile and
- * w_tile. A row's last tile may reach up to a step - 1 columns beyond the row: those are computed, but not in y. */
+ * w_tile. A row's last tile may reach beyond the row: those columns are computed, but not in y. */
 struct BlockedConv2D {
   static constexpr int copied = 8; // columns of x that are copied at once; x_tile must be aligned to them
 

@@ -9,8 +9,12 @@ class Conv2DDirect : public hconv::Conv2DGenerator<Conv2DDirect> {
 public:
   void configure() {
     hconv::Conv2DGenerator<Conv2DDirect>::configure();
-    if (!get_target().has_gpu_feature())
-      threads = add_input<int32_t>("threads");
+    if (get_target().has_gpu_feature())
+      return;
+    block_ic = add_input<int32_t>("block_ic");
+    task_oh = add_input<int32_t>("task_oh");
+    task_oc = add_input<int32_t>("task_oc");
+    task_b = add_input<int32_t>("task_b");
   }
 
   void request(hconv::CudaBackendOptions &options) override {
@@ -33,8 +37,9 @@ public:
   }
 
 private:
-  Input<int32_t> *threads =
-      nullptr; // of the CPU: the size of tasks depends on it, but no result; 0 when it is not known
+  // Of the CPU: input channels of one partial sum, which decides how sums round; and the extents of a task, which
+  // decide nothing about the result (docs/cpu.md).
+  Input<int32_t> *block_ic = nullptr, *task_oh = nullptr, *task_oc = nullptr, *task_b = nullptr;
 
   void generate_cuda(const hconv::DirectConv2DInputs &in) {
     hconv::DirectConv2D conv = hconv::direct_conv2d(in, element);
@@ -43,12 +48,13 @@ private:
   }
 
   void generate_cpu(const hconv::DirectConv2DInputs &in) {
-    const hconv::DirectCpuProblem problem{
-        y.dim(0).extent(), y.dim(1).extent(), y.dim(2).extent(), y.dim(3).extent(), in.packed_ic, in.kh, in.kw,
-        *threads};
-    hconv::BlockedConv2D conv = hconv::blocked_conv2d(in, element, hconv::direct_cpu_blocks(tiles(), problem));
+    auto extent = [](Input<int32_t> *argument) { return Halide::max(Halide::Expr(*argument), 1); };
+    const hconv::DirectCpuTasks tasks{extent(task_oh), extent(task_oc), extent(task_b)};
+    const hconv::ConvBlocks blocks = hconv::direct_cpu_blocks(tiles(), y.dim(0).extent(), extent(block_ic));
+    hconv::BlockedConv2D conv = hconv::blocked_conv2d(in, element, blocks);
     y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
-    hconv::schedule_direct_cpu(conv, y, tiles(), problem, element, get_target().natural_vector_size<float>());
+    hconv::schedule_direct_cpu(conv, y, tiles(), tasks, in.kh * in.kw, element,
+                               get_target().natural_vector_size<float>());
   }
 };
 

@@ -45,12 +45,16 @@ hconv_status call_conv(const hconv_plan &plan, RunContext *run, const void *x, c
     if (hconv_status bad = call_pack_input(plan, run, x, workspace.address, batch))
       return bad;
   const halide_type_t type = halide_type_of(p.dtype);
+  const bool cut = plan.cuts_tasks();
+  const bool free_rows = cut && has_free_rows(p);
   Buffer bx = plan.pack_input ? images(plan, type, workspace.address, input.ic, input.width, input.height, batch)
+              : free_rows     ? images(plan, type, x, plan.tasks.width, plan.tasks.height, p.in_channels, batch)
                               : images(plan, type, x, p.width, p.height, p.in_channels, batch);
   Buffer bw = packed_weights(plan, type, packed);
   // Without a bias the function still wants a valid buffer, which it never reads.
   Buffer bb(plan, type, bias ? bias : x, {{bias ? p.out_channels : 1, 1}});
-  Buffer by = images(plan, type, y, g.output_width, g.output_height, p.out_channels, batch);
+  Buffer by = images(plan, type, y, cut ? plan.tasks.width : g.output_width, cut ? plan.tasks.height : g.output_height,
+                     p.out_channels, batch);
   const hconv_padding padding = plan.pack_input ? hconv_padding{} : p.padding;
   const int has_bias = bias ? 1 : 0;
   const int result =

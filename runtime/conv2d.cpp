@@ -16,16 +16,21 @@ struct Memory {
   size_t workspace_offset = 0, workspace_bytes = 0;
 };
 
+/// More scratch memory than this is left to the threads of a CPU variant: malloc keeps less between calls, and would
+/// map the pages of such a block again in each.
+constexpr size_t most_scratch_on_cpu = size_t{16} << 20;
+
 /// With the full workspace, or where memory is short with the smallest one.
 hconv_status allocate(const hconv_plan &plan, void *stream, Memory *memory) {
   memory->workspace_offset = (plan.packed_bytes + 255) / 256 * 256;
-  memory->workspace_bytes = plan.workspace_bytes;
+  const bool left_to_threads = plan.cuts_tasks() && plan.workspace_bytes > most_scratch_on_cpu;
+  memory->workspace_bytes = left_to_threads ? plan.minimum_workspace_bytes : plan.workspace_bytes;
   const auto attempt = [&] {
     return scratch_allocate(plan.problem.device, memory->workspace_offset + memory->workspace_bytes, stream,
                             &memory->address);
   };
   const hconv_status status = attempt();
-  if (status != HCONV_OUT_OF_MEMORY || plan.minimum_workspace_bytes == plan.workspace_bytes)
+  if (status != HCONV_OUT_OF_MEMORY || plan.minimum_workspace_bytes == memory->workspace_bytes)
     return status;
   memory->workspace_bytes = plan.minimum_workspace_bytes;
   return attempt();

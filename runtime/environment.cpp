@@ -28,12 +28,6 @@ LogLevel log_level(const std::string &level, const std::string &file) {
   return LogLevel::info;
 }
 
-// 0 for what is no number of threads.
-int thread_count(const std::string &value) {
-  const long count = std::strtol(value.c_str(), nullptr, 10);
-  return count > 0 && count <= 256 ? static_cast<int>(count) : 0;
-}
-
 // Old versions are kept for ever: other threads may still hold references to them.
 struct Versions {
   std::mutex mutex;
@@ -59,7 +53,7 @@ const Environment *read(bool again) {
   e.variant = value_of("HCONV_VARIANT");
   const std::string check = value_of("HCONV_CHECK");
   e.check = !check.empty() && check != "0";
-  e.num_threads = thread_count(value_of("HCONV_NUM_THREADS"));
+  e.num_threads = value_of("HCONV_NUM_THREADS");
   e.cuda_driver = value_of("HCONV_CUDA_DRIVER");
   v.all.push_front(std::move(e));
   v.current.store(&v.all.front(), std::memory_order_release);

@@ -14,7 +14,7 @@ struct Environment {
   std::string backend;                ///< HCONV_BACKEND=cuda|halide_ptx: which kind of CUDA variants serves
   std::string variant;                ///< HCONV_VARIANT: the only variant that may serve
   bool check = false;                 ///< HCONV_CHECK=1: compare every call with a float64 reference
-  int num_threads = 0;                ///< HCONV_NUM_THREADS: threads of a CPU variant; 0: one a processor
+  std::string num_threads;            ///< HCONV_NUM_THREADS: threads of a CPU variant; empty: one a processor
   std::string cuda_driver;            ///< HCONV_CUDA_DRIVER: file of the driver library, else libcuda.so.1
 };
 

@@ -16,6 +16,8 @@ struct Explanation {
   Choice choice;
   int64_t packed;
   Workspace workspace;
+  ThreadPool pool;    ///< only on the CPU
+  CpuTasks tasks;     ///< only of a direct CPU variant; of others the count is 0
   std::string device; ///< the device's name, or why it is not there
   bool present;
 };
@@ -105,6 +107,26 @@ Json json_of(const Tiles &t) {
           {"chunks", t.chunks}};
 }
 
+Json json_of(const CpuTasks &t, const ThreadPool &pool) {
+  return {{"count", t.count},
+          {"rows", t.rows},
+          {"columns", t.width},
+          {"out_channels", t.channels},
+          {"images", t.images},
+          {"threads", t.threads},
+          {"threads_of_the_pool", pool.threads},
+          {"pool", pool.own() ? "hconv" : "caller"},
+          {"scratch_bytes_of_a_thread", t.task_bytes},
+          {"in_channels_of_a_sum", t.block_ic}};
+}
+
+std::string plain_of(const CpuTasks &t, const ThreadPool &pool) {
+  return text("tasks        %lld of up to %d rows of %lld, %d OC, %d images, with sums over %d IC\n", wide(t.count),
+              t.rows, wide(t.width), t.channels, t.images, t.block_ic) +
+         text("threads      %d of %d of %s pool, %lld bytes of scratch memory each\n", t.threads, pool.threads,
+              pool.own() ? "hconv's" : "the caller's", wide(t.task_bytes));
+}
+
 std::string plain_of(const Variant &v) {
   if (v.algorithm == Algorithm::transform)
     return text("tile %d x %d", v.fft_h, v.fft_w);
@@ -147,6 +169,8 @@ std::string json_of(const Explanation &e) {
   j["packed_bytes"] = e.packed;
   j["workspace_bytes"] = e.workspace.full;
   j["minimum_workspace_bytes"] = e.workspace.minimum;
+  if (e.tasks.count)
+    j["tasks"] = json_of(e.tasks, e.pool);
   j["images_per_launch"] = images_per_launch(e);
   j["variant"] = json_of(v);
   if (e.choice.product) {
@@ -182,6 +206,8 @@ std::string plain_of(const Explanation &e) {
   t += text("memory       %lld bytes of packed weights, %lld bytes of workspace", wide(e.packed),
             wide(e.workspace.full));
   t += e.workspace.minimum == e.workspace.full ? "\n" : text(", at least %lld\n", wide(e.workspace.minimum));
+  if (e.tasks.count)
+    t += plain_of(e.tasks, e.pool);
   t += text("launches     up to %lld images each\n", wide(images_per_launch(e)));
   t += text("variant      %s\n", v.name);
   t += text("parameters   %s\n", plain_of(v).c_str());
@@ -217,6 +243,13 @@ hconv_status explain(const hconv_problem *problem, hconv_format format, char *te
     return bad;
   e.packed = packed_bytes(*problem, *e.choice.variant, e.choice.product);
   e.workspace = workspace_of(*problem, *e.choice.variant, e.choice.product);
+  if (!is_cuda(e.choice.variant->target))
+    if (hconv_status bad = choose_pool(nullptr, &e.pool))
+      return bad;
+  if (!is_cuda(e.choice.variant->target) && e.choice.variant->algorithm == Algorithm::direct) {
+    e.tasks = cpu_tasks(*problem, *e.choice.variant, e.pool.threads);
+    e.workspace = workspace_of(e.tasks);
+  }
   // The choice itself needs no device, so a machine without one can still explain.
   e.present = device_name(problem->device, &e.device) == HCONV_OK;
   if (!e.present)

@@ -33,7 +33,7 @@ hconv_status load_kernels(const hconv_plan &plan) {
   return HCONV_OK;
 }
 
-hconv_status create(const hconv_problem *problem, hconv_plan **result) {
+hconv_status create(const hconv_problem *problem, const hconv_thread_pool *pool, hconv_plan **result) {
   if (!result)
     return fail(HCONV_INVALID_ARGUMENT, "plan is null; expected the address of an hconv_plan pointer to fill.");
   *result = nullptr;
@@ -44,9 +44,9 @@ hconv_status create(const hconv_problem *problem, hconv_plan **result) {
   auto plan = std::make_unique<hconv_plan>();
   plan->problem = *problem;
   plan->geometry = geometry_of(*problem);
-  if (plan->on_cuda())
-    if (hconv_status bad = cuda::acquire_context(problem->device.device_id, &plan->context))
-      return bad;
+  if (hconv_status bad = plan->on_cuda() ? cuda::acquire_context(problem->device.device_id, &plan->context)
+                                         : choose_pool(pool, &plan->pool))
+    return bad;
   Choice choice;
   if (hconv_status bad = choose(*problem, machine_of(problem->device), environment(), &choice))
     return bad;
@@ -62,7 +62,12 @@ hconv_status create(const hconv_problem *problem, hconv_plan **result) {
     plan->packed = packed_extents(*problem, *choice.variant);
   plan->packed_bytes = static_cast<size_t>(packed_bytes(*problem, *choice.variant, choice.product));
   plan->input = packed_input(*problem, *choice.variant);
-  const Workspace workspace = workspace_of(*problem, *choice.variant, choice.product);
+  if (plan->cuts_tasks())
+    plan->tasks = cpu_tasks(*problem, *choice.variant, plan->pool.threads);
+  else if (!plan->on_cuda() && worth_threads(*problem, *choice.variant, choice.product))
+    plan->tasks.threads = plan->pool.threads;
+  const Workspace workspace =
+      plan->cuts_tasks() ? workspace_of(plan->tasks) : workspace_of(*problem, *choice.variant, choice.product);
   plan->workspace_bytes = static_cast<size_t>(workspace.full);
   plan->minimum_workspace_bytes = static_cast<size_t>(workspace.minimum);
   plan->launch_batch = launch_batch(plan->geometry, plan->input);
@@ -87,7 +92,12 @@ hconv_status hconv_problem_from_tensors(const DLTensor *x, const DLTensor *w, co
 }
 
 hconv_status hconv_plan_create(const hconv_problem *problem, hconv_plan **plan) {
-  return guarded([&] { return create(problem, plan); });
+  return guarded([&] { return create(problem, nullptr, plan); });
+}
+
+hconv_status hconv_plan_create_with_pool(const hconv_problem *problem, const hconv_thread_pool *pool,
+                                         hconv_plan **plan) {
+  return guarded([&] { return create(problem, pool, plan); });
 }
 
 void hconv_plan_destroy(hconv_plan *plan) {

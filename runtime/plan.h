@@ -8,6 +8,7 @@
 #include "layout.h"
 #include "problem.h"
 #include "run_context.h"
+#include "thread_pool.h"
 #include "transform.h"
 
 struct hconv_plan {
@@ -23,7 +24,9 @@ struct hconv_plan {
   hconv::runtime::TransformLayout transform; ///< only of transform
   size_t packed_bytes;
   size_t workspace_bytes, minimum_workspace_bytes;
-  int64_t launch_batch; ///< images of one launch, so that each launch stays below 2^31 elements
+  hconv::runtime::ThreadPool pool; ///< only on the CPU
+  hconv::runtime::CpuTasks tasks;  ///< of a direct CPU variant; of others on the CPU only the threads
+  int64_t launch_batch;            ///< images of one launch, so that each launch stays below 2^31 elements
   hconv::runtime::cuda::ContextRef context;
 
   hconv_plan() = default;
@@ -32,6 +35,7 @@ struct hconv_plan {
   ~hconv_plan() { hconv::runtime::cuda::release_context(&context); }
 
   bool on_cuda() const { return hconv::runtime::raw(problem.device.device_type) == kDLCUDA; }
+  bool cuts_tasks() const { return !on_cuda() && variant->algorithm == hconv::runtime::Algorithm::direct; }
 };
 
 namespace hconv::runtime {

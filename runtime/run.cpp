@@ -21,6 +21,16 @@ private:
   std::optional<cuda::ContextScope> scope_;
 };
 
+/// On the CPU: who computes, and with which scratch memory.
+void share_out(const hconv_plan &plan, Scratch workspace, RunContext *run) {
+  if (plan.on_cuda())
+    return;
+  // Of transform the workspace holds spectra.
+  const int pieces = plan.cuts_tasks() ? pieces_in(plan.tasks, workspace.bytes) : 0;
+  run->use_threads(plan.pool, pieces ? pieces : plan.tasks.threads, &plan.tasks, workspace.address,
+                   pieces ? plan.tasks.task_bytes : 0);
+}
+
 hconv_status pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_t packed_bytes, void *stream) {
   if (!plan)
     return fail(HCONV_INVALID_ARGUMENT, "plan is null; expected a plan of hconv_plan_create.");
@@ -30,6 +40,7 @@ hconv_status pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_
   if (hconv_status bad = scope.status())
     return bad;
   RunContext run(plan->context.handle, plan->context.id, static_cast<cuda::Stream>(stream), false);
+  share_out(*plan, {nullptr, 0}, &run);
   if (hconv_status bad = call_pack(*plan, &run, data_of(*w), packed))
     return bad;
   return environment().check ? check_packed_weights(*plan, *w, packed, stream) : HCONV_OK;
@@ -51,6 +62,7 @@ hconv_status run(const hconv_plan *plan, const DLTensor *x, const void *packed, 
   const Scratch scratch{workspace, std::min(workspace_bytes, plan->workspace_bytes)};
   for (int64_t first = 0; first < batch; first += plan->launch_batch) {
     RunContext run(plan->context.handle, plan->context.id, static_cast<cuda::Stream>(stream), false);
+    share_out(*plan, scratch, &run);
     if (hconv_status bad = call_conv(*plan, &run, data_of(*x) + first * g.x_image * g.element_bytes, packed,
                                      bias ? data_of(*bias) : nullptr, data_of(*y) + first * g.y_image * g.element_bytes,
                                      scratch, std::min(plan->launch_batch, batch - first)))

@@ -10,12 +10,34 @@
 
 namespace hconv::runtime {
 
-RunContext *RunContext::from(const void *user_context) {
+Lane *Lane::from(const void *user_context) {
   if (!user_context)
     return nullptr;
   // The object is never const in truth: Halide passes user_context through as a pointer to const.
-  RunContext *context = static_cast<RunContext *>(const_cast<void *>(user_context));
-  return context->mark_ == mark ? context : nullptr;
+  Lane *lane = static_cast<Lane *>(const_cast<void *>(user_context));
+  return lane->mark_ == mark ? lane : nullptr;
+}
+
+RunContext *RunContext::from(const void *user_context) {
+  const Lane *lane = Lane::from(user_context);
+  return lane ? lane->run() : nullptr;
+}
+
+void RunContext::use_threads(const ThreadPool &threads_of, int count, const CpuTasks *cut, void *workspace,
+                             int64_t bytes) {
+  pool = &threads_of;
+  threads = count;
+  tasks = cut;
+  if (bytes == 0)
+    return;
+  const uintptr_t unit = scratch_alignment, address = reinterpret_cast<uintptr_t>(workspace);
+  pieces_ = static_cast<char *>(workspace) + (unit - address % unit) % unit;
+  piece_bytes_ = bytes;
+  scratch = piece(0);
+}
+
+ScratchStack RunContext::piece(int32_t which) const {
+  return piece_bytes_ ? ScratchStack(pieces_ + which * piece_bytes_, piece_bytes_) : ScratchStack();
 }
 
 void RunContext::report(hconv_status status, const char *format, ...) {

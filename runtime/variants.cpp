@@ -4,7 +4,7 @@
 #include <iterator>
 #include <type_traits>
 
-#include "cpu_threads.h"
+#include "run_context.h"
 
 // variants.inc is written from the manifest into the build tree; every row declares its ahead-of-time function here.
 extern "C" {
@@ -12,7 +12,8 @@ extern "C" {
   const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, int32_t, int32_t, int32_t
 #define HCONV_DECLARE_for_cuda(name) int name(HCONV_CONV_ARGUMENTS, halide_buffer_t *);
 #define HCONV_DECLARE_for_halide_ptx(name) HCONV_DECLARE_for_cuda(name)
-#define HCONV_DECLARE_for_cpu_baseline(name) int name(HCONV_CONV_ARGUMENTS, int32_t threads, halide_buffer_t *);
+#define HCONV_DECLARE_for_cpu_baseline(name)                                                                           \
+  int name(HCONV_CONV_ARGUMENTS, int32_t block_ic, int32_t task_oh, int32_t task_oc, int32_t task_b, halide_buffer_t *);
 #define HCONV_DECLARE_for_cpu_avx2(name) HCONV_DECLARE_for_cpu_baseline(name)
 #define HCONV_DECLARE_for_cpu_avx512(name) HCONV_DECLARE_for_cpu_baseline(name)
 #define HCONV_DECLARE_direct(name, target) HCONV_DECLARE_for_##target(name)
@@ -36,18 +37,20 @@ extern "C" {
 namespace hconv::runtime {
 namespace {
 
-/// A CPU variant sizes its tasks from the number of threads, an argument of its own.
-template <auto function> constexpr ConvFunction with_threads() {
+/// A CPU variant is told besides how to cut the work.
+template <auto function> constexpr ConvFunction with_tasks() {
   if constexpr (std::is_same_v<decltype(function), ConvFunction>)
     return function;
   else
     return [](const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, int32_t has_bias,
               int32_t pad_top, int32_t pad_left, halide_buffer_t *y) {
-      return function(user_context, x, w, bias, has_bias, pad_top, pad_left, cpu_threads(), y);
+      const CpuTasks &t = *RunContext::from(user_context)->tasks;
+      return function(user_context, x, w, bias, has_bias, pad_top, pad_left, t.block_ic, t.rows, t.channels, t.images,
+                      y);
     };
 }
 
-#define HCONV_FUNCTIONS_direct(name) with_threads<name>(), nullptr, nullptr, {}, nullptr
+#define HCONV_FUNCTIONS_direct(name) with_tasks<name>(), nullptr, nullptr, {}, nullptr
 #define HCONV_FUNCTIONS_mma(name) HCONV_FUNCTIONS_direct(name)
 #define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr, {}, nullptr
 #define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name, {}, nullptr

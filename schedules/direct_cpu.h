@@ -6,23 +6,21 @@
 
 namespace hconv {
 
-/** What the CPU schedule sizes its blocks and tasks from, all known at run time only. */
-struct DirectCpuProblem {
-  Halide::Expr ow, oh, oc, b; // of y
-  Halide::Expr packed_ic, kh, kw;
-  Halide::Expr threads; // that will share the tasks; 0: not known
+/** Extents of a task's part of y, at least 1 each, known at run time only (runtime/cpu_tasks.cpp chooses them). */
+struct DirectCpuTasks {
+  Halide::Expr rows, channels, images; // channels are whole tiles
 };
 
-/** The blocks that the schedule wants. They depend on the shape alone, so that the sums do not depend on threads. */
-ConvBlocks direct_cpu_blocks(const DirectTiles &tiles, const DirectCpuProblem &problem);
+/** Rows of `ow` outputs, sums of `channels` input channels each. */
+ConvBlocks direct_cpu_blocks(const DirectTiles &tiles, const Halide::Expr &ow, const Halide::Expr &channels);
 
 /** Places the blocked convolution on a CPU whose vector registers hold `lanes` float32.
  *
- * A task computes some rows of some output channels of an image; tasks run in parallel, and there is just one when the
- * work is too small to share. A task walks the blocks of input channels: it copies its rows of x, then adds the block's
- * partial sums to its sums in memory, thread_oc x thread_ow outputs at a time, which stay in registers throughout a
- * block. In the end the sums, OC innermost, are turned to OW innermost. tile_oc must be thread_oc. */
-void schedule_direct_cpu(BlockedConv2D &conv, Halide::Func y, const DirectTiles &tiles, const DirectCpuProblem &problem,
-                         Halide::Type element, int lanes);
+ * A task computes some rows of some output channels of some images; all tasks are one parallel loop. A task walks the
+ * blocks of input channels: it copies its rows of x, then adds the block's partial sums to its sums in memory,
+ * thread_oc x thread_ow outputs at a time, which stay in registers throughout a block. In the end the sums, OC
+ * innermost, are turned to OW innermost. tile_oc must be thread_oc. */
+void schedule_direct_cpu(BlockedConv2D &conv, Halide::Func y, const DirectTiles &tiles, const DirectCpuTasks &tasks,
+                         const Halide::Expr &taps, Halide::Type element, int lanes);
 
 } // namespace hconv

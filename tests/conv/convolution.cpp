@@ -76,13 +76,7 @@ Convolution::Convolution(const Shape &shape, Element type, const std::string &va
   hconv_plan_output_shape(plan_, y);
   EXPECT_EQ(std::vector<int64_t>(y, y + 4), (std::vector<int64_t>{shape.B, shape.OC, shape.OH(), shape.OW()}));
   packed_ = std::make_unique<GuardedBuffer>(hconv_plan_packed_bytes(plan_), 32, 16);
-  set_workspace(hconv_plan_workspace_bytes(plan_));
-}
-
-void Convolution::set_workspace(size_t bytes) {
-  workspace_.reset();
-  if (bytes)
-    workspace_ = std::make_unique<GuardedBuffer>(bytes, 32, 16);
+  workspace_bytes_ = hconv_plan_workspace_bytes(plan_);
 }
 
 Convolution::~Convolution() {
@@ -102,18 +96,21 @@ Elements Convolution::run(const Elements &x, const Elements &bias, Offsets offse
   Tensor input(x, {shape_.B, shape_.IC, shape_.H, shape_.W}, offsets.x);
   Tensor added(bias.size() ? bias : Elements(type_, 1), {shape_.OC}, offsets.bias);
   Tensor output(type_, {shape_.B, shape_.OC, shape_.OH(), shape_.OW()}, shape_.y_size(), offsets.y);
-  if (workspace_)
-    workspace_->poison();
+  std::unique_ptr<GuardedBuffer> workspace; // of this run alone: other threads may run the same plan
+  if (workspace_bytes_) {
+    workspace = std::make_unique<GuardedBuffer>(workspace_bytes_, 32, 16);
+    workspace->poison();
+  }
   check(hconv_run(plan_, &input.dl, packed_->data(), bias.size() ? &added.dl : nullptr, &output.dl,
-                  workspace_ ? workspace_->data() : nullptr, workspace_ ? workspace_->size() : 0, nullptr),
+                  workspace ? workspace->data() : nullptr, workspace_bytes_, nullptr),
         "hconv_run(" + shape_.text() + ")");
   check(hconv_synchronize(test_device(), nullptr), "hconv_synchronize");
   expect_intact(input.buffer, "x");
   expect_intact(added.buffer, "bias");
   expect_intact(*packed_, "the packed weights");
   expect_intact(output.buffer, "y");
-  if (workspace_)
-    expect_intact(*workspace_, "the workspace");
+  if (workspace)
+    expect_intact(*workspace, "the workspace");
   Elements y(type_, shape_.y_size());
   const std::vector<uint8_t> bytes = output.buffer.download();
   std::copy(bytes.begin(), bytes.end(), y.data());

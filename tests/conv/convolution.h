@@ -32,7 +32,7 @@ public:
 
   const Shape &shape() const { return shape_; }
   /** The workspace from now on: so many bytes instead of hconv_plan_workspace_bytes. */
-  void set_workspace(size_t bytes);
+  void set_workspace(size_t bytes) { workspace_bytes_ = bytes; }
   hconv_plan *plan() const { return plan_; }
   std::string variant() const { return hconv_plan_variant(plan_); }
 
@@ -48,7 +48,8 @@ private:
   Shape shape_;
   Element type_;
   hconv_plan *plan_ = nullptr;
-  std::unique_ptr<GuardedBuffer> packed_, workspace_;
+  std::unique_ptr<GuardedBuffer> packed_;
+  size_t workspace_bytes_ = 0;
 };
 
 /** Compares with the exact sums rounded once to the type; NaN matches NaN, and the zeros are equal. Success, or the

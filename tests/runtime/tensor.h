@@ -129,7 +129,9 @@ struct Case {
 
 /// A plan that is destroyed with its scope.
 struct PlanHolder {
-  explicit PlanHolder(const hconv_problem &problem) { status = hconv_plan_create(&problem, &plan); }
+  explicit PlanHolder(const hconv_problem &problem, const hconv_thread_pool *pool = nullptr) {
+    status = pool ? hconv_plan_create_with_pool(&problem, pool, &plan) : hconv_plan_create(&problem, &plan);
+  }
   ~PlanHolder() { hconv_plan_destroy(plan); }
   PlanHolder(const PlanHolder &) = delete;
   PlanHolder &operator=(const PlanHolder &) = delete;

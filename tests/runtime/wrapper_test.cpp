@@ -15,7 +15,7 @@ TEST(Wrapper, PlanPackRun) {
       bias(c.bias.floats(), {4});
   hconv::Plan plan(hconv::problem(x, w));
   EXPECT_THAT(plan.output_shape(), testing::ElementsAre(2, 4, 4, 4));
-  EXPECT_EQ(plan.workspace_bytes(), 0u);
+  EXPECT_EQ(plan.minimum_workspace_bytes(), 0u);
   EXPECT_THAT(plan.variant(), HasSubstr("conv2d_direct_f32"));
   hconv::Memory packed(plan.device(), plan.packed_bytes());
   plan.pack(w, packed.data(), packed.bytes());

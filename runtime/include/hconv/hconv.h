@@ -36,7 +36,7 @@ typedef enum hconv_status {
   HCONV_NO_DEVICE = 3,        /**< CUDA was asked for, but there is no driver or no such device */
   HCONV_OUT_OF_MEMORY = 4,    /**< an allocation on the host or on the device failed */
   HCONV_DEVICE_ERROR = 5,     /**< the CUDA driver reported a failure; its name is in the error text */
-  HCONV_INTERNAL_ERROR = 6    /**< a fault of hconv itself */
+  HCONV_INTERNAL_ERROR = 6    /**< a fault of hconv itself, or of the caller's thread pool */
 } hconv_status;
 
 /** Numerics contract. Every mode is bitwise repeatable, and image n of a batch equals image n
@@ -67,6 +67,26 @@ typedef struct hconv_problem {
 
 typedef struct hconv_plan hconv_plan;
 
+/** One thread's share of a loop: to be called as task(argument, i). Never throws. */
+typedef void (*hconv_task)(void *argument, int32_t index);
+
+/** The caller's threads, for work on the CPU. The struct is copied; `context` and what it points to must live until the
+ * last plan that was created with the pool is destroyed and the last call that uses it has returned. The functions may
+ * be called from several threads at once, one for each call of hconv that is in progress. Unused members are 0. */
+typedef struct hconv_thread_pool {
+  int32_t threads; /**< that work on a loop at most, the calling one included if it takes part; at least 1 */
+  void *context;   /**< handed to the functions */
+  /** Calls task(argument, i) once for each i from 0 to count - 1, 2 <= count <= threads, in any order, one after
+   * another or at once, on any threads, the calling one among them if it likes, and returns HCONV_OK when all have
+   * returned. They take the pieces of work from a common list, so that none waits for another, and one that comes late
+   * finds nothing left. Any other status makes the call of hconv fail with it; no task may run any more by then. The
+   * same holds for a C++ exception, which becomes HCONV_INTERNAL_ERROR with its what(). */
+  hconv_status (*parallel_for)(void *context, int32_t count, hconv_task task, void *argument);
+  /** Not 0 if the calling thread is computing a task of the pool, whose parallel_for must not be called from there:
+   * hconv then computes on the calling thread alone. Null: parallel_for may be called from anywhere. */
+  int (*is_inside)(void *context);
+} hconv_thread_pool;
+
 /** The status's name as a short English phrase; never null. */
 const char *hconv_status_text(hconv_status status);
 
@@ -86,6 +106,10 @@ hconv_status hconv_problem_from_tensors(const DLTensor *x, const DLTensor *w, co
  * one, in the device's primary context, which the plan then retains). *plan is set to null on failure. */
 hconv_status hconv_plan_create(const hconv_problem *problem, hconv_plan **plan);
 
+/** The same with the caller's threads for a problem on the CPU (null: as hconv_plan_create; on CUDA without effect). */
+hconv_status hconv_plan_create_with_pool(const hconv_problem *problem, const hconv_thread_pool *pool,
+                                         hconv_plan **plan);
+
 /** Frees a plan; null is allowed. The plan must not be in use by another thread. */
 void hconv_plan_destroy(hconv_plan *plan);
 
@@ -93,12 +117,15 @@ void hconv_plan_destroy(hconv_plan *plan);
 size_t hconv_plan_packed_bytes(const hconv_plan *plan);
 
 /** Bytes of scratch memory with which hconv_run is fastest (may be 0). Of a transform-domain variant at most 1 GiB (on
- * the CPU 32 MiB), unless the minimum is more. */
+ * the CPU 32 MiB), unless the minimum is more. Of a direct CPU variant the scratch memory of all threads that share a
+ * run, of each about 1.5 MB at most; a run that has it allocates nothing. */
 size_t hconv_plan_workspace_bytes(const hconv_plan *plan);
 
 /** Bytes of scratch memory with which hconv_run still works, at most hconv_plan_workspace_bytes and often equal to it.
  * A transform-domain variant walks over the more chunks of tiles the less it is given, in multiples of this; the result
- * is bitwise the same, but each chunk reads all of the weights' spectrum again. */
+ * is bitwise the same, but each chunk reads all of the weights' spectrum again. Of a direct CPU variant it is 0: what
+ * one thread needs, or more, limits a run to as many threads as it suffices for; with less each thread allocates its
+ * own. */
 size_t hconv_plan_minimum_workspace_bytes(const hconv_plan *plan);
 
 /** y's shape [B, OC, OH, OW]. */
@@ -114,11 +141,11 @@ const char *hconv_plan_variant(const hconv_plan *plan);
 hconv_status hconv_pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_t packed_bytes, void *stream);
 
 /** Computes y from x, packed weights and bias (null: none). x and y are row-major contiguous. Asynchronous on `stream`;
- * allocates nothing on CUDA (a CPU task takes up to about 1.5 MB of scratch memory itself), does not synchronise, and
- * can be captured into a CUDA graph. `workspace` holds workspace_bytes >=
- * hconv_plan_minimum_workspace_bytes, is aligned to 16 bytes and lies on the plan's device; it may be null when
- * workspace_bytes is 0. More than hconv_plan_workspace_bytes is not used. Runs that may overlap in time need a
- * workspace each. y and the workspace must not overlap each other or any input. batch 0 succeeds and does nothing. */
+ * allocates nothing on CUDA, nor on the CPU with hconv_plan_workspace_bytes of a direct variant, does not synchronise,
+ * and can be captured into a CUDA graph. `workspace` holds workspace_bytes >= hconv_plan_minimum_workspace_bytes, is
+ * aligned to 16 bytes and lies on the plan's device; it may be null when workspace_bytes is 0. More than
+ * hconv_plan_workspace_bytes is not used. Runs that may overlap in time need a workspace each. y and the workspace must
+ * not overlap each other or any input. batch 0 succeeds and does nothing. */
 hconv_status hconv_run(const hconv_plan *plan, const DLTensor *x, const void *packed, const DLTensor *bias, DLTensor *y,
                        void *workspace, size_t workspace_bytes, void *stream);
 
@@ -138,6 +165,11 @@ hconv_status hconv_list(hconv_format format, char *text, size_t *size);
 /** Reads the HCONV_* environment variables again, which is otherwise done once: for programs that pin one variant after
  * another (HCONV_VARIANT). Plans keep what they chose. */
 void hconv_reload_environment(void);
+
+/** The threads of the calls of hconv_conv2d and of the plans that are created from now on without a pool of their own,
+ * in the whole process: *pool, or with null hconv's own pool again, which has HCONV_NUM_THREADS threads (default: one
+ * for each processor) for all its callers together. Libraries should rather use hconv_plan_create_with_pool. */
+hconv_status hconv_set_thread_pool(const hconv_thread_pool *pool);
 
 /** Number of usable CUDA devices; 0 when there is no driver. */
 int hconv_cuda_device_count(void);

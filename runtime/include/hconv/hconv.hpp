@@ -16,7 +16,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -104,10 +106,55 @@ inline hconv_problem problem(const Tensor &x, const Tensor &w, hconv_padding pad
   return result;
 }
 
+/** The caller's threads, for work on the CPU: see hconv_thread_pool. It must outlive the plans that were created with
+ * it.
+ *
+ *     hconv::ThreadPool pool(8, [&](int32_t count, const std::function<void(int32_t)> &task) {
+ *       my_threads.for_each(0, count, task);
+ *     });
+ *     hconv::Plan plan(problem, pool);
+ *
+ * The loop calls task(i) once for each i below count and returns when all have returned. What it throws arrives as an
+ * Error of the call that computes. */
+class ThreadPool {
+public:
+  using Loop = std::function<void(int32_t count, const std::function<void(int32_t)> &task)>;
+  /** `is_inside` (may be empty) tells whether the calling thread computes one of the pool's tasks. */
+  ThreadPool(int32_t threads, Loop loop, std::function<bool()> is_inside = {})
+      : functions_(new Functions{std::move(loop), std::move(is_inside)}) {
+    pool_.threads = threads;
+    pool_.context = functions_.get();
+    pool_.parallel_for = [](void *context, int32_t count, hconv_task task, void *argument) {
+      static_cast<Functions *>(context)->loop(count, [=](int32_t i) { task(argument, i); });
+      return HCONV_OK;
+    };
+    if (functions_->is_inside)
+      pool_.is_inside = [](void *context) -> int { return static_cast<Functions *>(context)->is_inside(); };
+  }
+  /** For the C API; valid as long as this object. */
+  const hconv_thread_pool *get() const { return &pool_; }
+
+private:
+  struct Functions {
+    Loop loop;
+    std::function<bool()> is_inside;
+  };
+  std::unique_ptr<Functions> functions_; // an address that a move does not change
+  hconv_thread_pool pool_{};
+};
+
+/** See hconv_set_thread_pool; the pool must outlive its last use. Null: hconv's own pool again. */
+inline void set_thread_pool(const ThreadPool *pool) {
+  check(hconv_set_thread_pool(pool ? pool->get() : nullptr));
+}
+
 /** hconv_plan with an owner. A moved-from plan may only be destroyed or assigned to. */
 class Plan {
 public:
   explicit Plan(const hconv_problem &problem) : device_(problem.device) { check(hconv_plan_create(&problem, &plan_)); }
+  Plan(const hconv_problem &problem, const ThreadPool &pool) : device_(problem.device) {
+    check(hconv_plan_create_with_pool(&problem, pool.get(), &plan_));
+  }
   ~Plan() { hconv_plan_destroy(plan_); }
   Plan(Plan &&other) noexcept : device_(other.device_), plan_(std::exchange(other.plan_, nullptr)) {}
   Plan &operator=(Plan &&other) noexcept {

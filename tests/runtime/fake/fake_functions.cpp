@@ -163,11 +163,12 @@ int fail_in_halide(const void *user_context) {
   const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, int32_t has_bias,           \
       int32_t top, int32_t left
 #define CONV_ARGUMENTS CONV_INPUTS, halide_buffer_t *y
-#define CPU_CONV_ARGUMENTS CONV_INPUTS, int32_t threads, halide_buffer_t *y
+#define CPU_CONV_ARGUMENTS                                                                                             \
+  CONV_INPUTS, int32_t block_ic, int32_t task_oh, int32_t task_oc, int32_t task_b, halide_buffer_t *y
 
 #define FAKE_CONV(name)                                                                                                \
   extern "C" int name(CPU_CONV_ARGUMENTS) {                                                                            \
-    (void)user_context, (void)threads;                                                                                 \
+    (void)user_context, (void)block_ic, (void)task_oh, (void)task_oc, (void)task_b;                                    \
     convolve(sizes_of(x, w, has_bias, top, left, y), x->host, w->host, bias->host, y->host);                           \
     return 0;                                                                                                          \
   }
@@ -247,7 +248,7 @@ extern "C" int pack_input_b16_cuda(const void *user_context, halide_buffer_t *x,
 }
 
 extern "C" int conv2d_direct_f32_wrong_cpu_baseline(CPU_CONV_ARGUMENTS) {
-  (void)user_context, (void)threads;
+  (void)user_context, (void)block_ic, (void)task_oh, (void)task_oc, (void)task_b;
   convolve(sizes_of(x, w, has_bias, top, left, y), x->host, w->host, bias->host, y->host);
   store(y->host, 1, true, load(y->host, 1, true) + 0.5f);
   return 0;
