@@ -68,7 +68,7 @@ TEST_P(Fourier, Inverse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, Fourier,
-                         testing::Combine(testing::Values(2, 4, 8, 16, 32, 64), testing::Values(0, 1, 2, 3)));
+                         testing::Combine(testing::Values(2, 4, 8, 16, 32, 64), testing::Values(0, 2, 3)));
 
 } // namespace
 
