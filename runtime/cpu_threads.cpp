@@ -36,8 +36,12 @@ int processors() {
 
 } // namespace
 
+int wanted_threads() {
+  return environment().num_threads > 0 ? environment().num_threads : processors();
+}
+
 int cpu_threads() {
-  const int threads = environment().num_threads > 0 ? environment().num_threads : processors();
+  const int threads = wanted_threads();
   if (pool_threads.load(std::memory_order_relaxed) != threads && halide_set_num_threads) {
     halide_set_num_threads(threads);
     if (pool_threads.exchange(threads) == 0) // later, a program may have set its own

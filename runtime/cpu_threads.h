@@ -4,8 +4,11 @@
 namespace hconv::runtime {
 
 /// Threads that share a CPU variant's work, the calling one among them: HCONV_NUM_THREADS, else one for each processor
-/// that this process may run on. Tells Halide's pool when that has changed. Callers share one pool: however many
-/// threads call at once, it has one thread less than this.
+/// that this process may run on.
+int wanted_threads();
+
+/// The same; tells Halide's pool when it has changed. Callers share one pool: however many threads call at once, it has
+/// one thread less than this.
 int cpu_threads();
 
 } // namespace hconv::runtime

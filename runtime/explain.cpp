@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "describe.h"
+#include "describe_tuned.h"
 #include "error.h"
 #include "plan.h"
 #include "validation.h"
@@ -154,6 +155,7 @@ std::string json_of(const Explanation &e) {
     j["transform"] = json_of(tiles_of(e));
   }
   j["source"] = e.choice.source;
+  j["tuned"] = json_of(e.choice.tuned);
   if (is_cuda(v.target)) {
     j["cost"] = json_of(v, e.choice.cost);
     j["runner_up"] = e.choice.runner_up ? json_of(*e.choice.runner_up, e.choice.runner_up_cost) : Json();
@@ -188,6 +190,7 @@ std::string plain_of(const Explanation &e) {
   if (e.choice.product)
     t += plain_of(tiles_of(e), *e.choice.product);
   t += text("chosen by    %s\n", e.choice.source.c_str());
+  t += plain_of(e.choice.tuned);
   if (is_cuda(v.target)) {
     t += text("cost         %s\n", plain_of(v, e.choice.cost).c_str());
     if (const Variant *next = e.choice.runner_up)

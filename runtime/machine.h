@@ -12,6 +12,8 @@ struct Machine {
   bool avx2 = false;                  ///< AVX2, FMA and F16C
   bool avx512 = false;                ///< AVX-512 F, CD, BW, DQ and VL besides
   int64_t shared_bytes_per_block = 0; ///< largest dynamic shared memory of a CUDA block; 0: not known
+  int capability = 90;                ///< of the CUDA device, 90 for 9.0; an H200's where there is none
+  int threads = 1;                    ///< that share a CPU variant's work
   int multiprocessors = 132;          ///< of the CUDA device; an H200's where there is none
 };
 
