@@ -58,8 +58,8 @@ std::string plain_of(const Tuned &tuned) {
       t += text("; %.3g doublings away", tuned.match.distance);
     t += "\n";
   } else
-    t += text("heuristic: no table has an entry for this device, type, mode and class of kernel within %.3g doublings "
-              "that can serve\n",
+    t += text("heuristic: no table has an entry for this device, type, mode and class of kernel within a distance of "
+              "%.3g that can serve\n",
               tuned_reach);
   for (const TunedSkip &skip : tuned.skipped)
     t += text("  passed over %s -> %s (%s): %s\n", key_of(*skip.match.entry).c_str(), skip.match.entry->variant.c_str(),

@@ -254,7 +254,7 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
   if (!environment.variant.empty()) {
     if (hconv_status bad = choose_pinned(p, machine, environment, choice))
       return bad;
-  } else {
+  } else if (environment.ask_tuned) {
     choice->tuned = tuned_choice(p, machine, environment);
     if (choice->tuned.variant)
       take({choice->tuned.variant, choice->tuned.product}, source_of(choice->tuned), choice);

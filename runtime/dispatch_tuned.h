@@ -44,7 +44,7 @@ struct TunedSkip {
 /// What the tables decided. Entries live as long as the process, or as the Environment that was given.
 struct Tuned {
   enum class How {
-    not_asked, ///< HCONV_VARIANT pins
+    not_asked, ///< HCONV_VARIANT pins, or HCONV_TUNED=0
     heuristic, ///< no entry near enough, or none that can serve
     exact,
     nearest

@@ -69,7 +69,9 @@ const Environment *read(bool again) {
   e.device = value_of("HCONV_DEVICE");
   e.backend = value_of("HCONV_BACKEND");
   e.variant = value_of("HCONV_VARIANT");
-  read_tuned(&e);
+  e.ask_tuned = value_of("HCONV_TUNED") != "0";
+  if (e.ask_tuned)
+    read_tuned(&e);
   const std::string check = value_of("HCONV_CHECK");
   e.check = !check.empty() && check != "0";
   e.num_threads = thread_count(value_of("HCONV_NUM_THREADS"));

@@ -15,6 +15,7 @@ struct Environment {
   std::string device;                      ///< HCONV_DEVICE=cpu|cuda: the default of tools (hconv_default_device)
   std::string backend;                     ///< HCONV_BACKEND=cuda|halide_ptx: which kind of CUDA variants serves
   std::string variant;                     ///< HCONV_VARIANT: the only variant that may serve
+  bool ask_tuned = true;                   ///< HCONV_TUNED=0: no table is asked, neither the compiled ones nor the next
   std::string tuned_file;                  ///< HCONV_TUNED_FILE: a tuned table that comes before the compiled ones
   std::string tuned_fault;                 ///< what is wrong with it, a sentence; "" if nothing is
   std::shared_ptr<const TunedTable> tuned; ///< its entries; null: it is not set or has a fault

@@ -124,3 +124,8 @@ class Browser:
         os.close(self._out)
         os.close(self._in)
         self._profile.cleanup()
+
+
+if __name__ == "__main__":
+    print(find() or "There is no Chromium on PATH.")
+    raise SystemExit(find() is None)

@@ -206,6 +206,16 @@ TEST(TunedDispatch, APinComesBeforeAll) {
   EXPECT_EQ(name_of_choice(asked, table, How::not_asked), "conv2d_direct_f32_oc64x64_cuda");
 }
 
+TEST(TunedDispatch, TablesCanBeLeftUnasked) {
+  Environment table = with(line("2,32,64,64,8,8,32,0,0,0,0", "conv2d_direct_f32_oc64x128_cuda"));
+  table.ask_tuned = false;
+  EXPECT_EQ(name_of_choice(asked, table, How::not_asked), heuristic);
+  EnvironmentGuard file("HCONV_TUNED_FILE", "/no/such/file"), off("HCONV_TUNED", "0");
+  const json j = json::parse(explained(asked, HCONV_JSON));
+  EXPECT_EQ(j["variant"]["name"], heuristic);
+  EXPECT_TRUE(j["tuned"].is_null());
+}
+
 TEST(TunedDispatch, OnACpuTheThreadsAreAnExtentToo) {
   const hconv_problem p = square_problem(cpu, 2, 32, 64, 8, 8);
   Machine machine;
@@ -270,7 +280,7 @@ TEST(TunedFileVariable, ExplainTellsTheHeuristicAndThePin) {
   EXPECT_THAT(explained(p, HCONV_TEXT),
               HasSubstr("chosen by    the least cost\n"
                         "tuned        heuristic: no table has an entry for this device, "
-                        "type, mode and class of kernel within 1 doublings that can serve\n"));
+                        "type, mode and class of kernel within a distance of 1 that can serve\n"));
   const json tuned = json::parse(explained(p, HCONV_JSON))["tuned"];
   EXPECT_EQ(tuned["how"], "heuristic");
   EXPECT_TRUE(tuned["key"].is_null() && tuned["distance"].is_null());
