@@ -25,8 +25,8 @@ def parse(arguments):
     parser.add_argument("--before", metavar="OLDLOG", help="the log of an earlier run, to compare times with")
     parser.add_argument("--compare", metavar="TSV", help="lines of bench/compare.py --tsv, for the peers and the ceilings")
     parser.add_argument("--cuda-source", metavar="DIR", help="folder with the kernels' NAME.cu: BUILD/variants")
-    parser.add_argument("--heat", metavar="PARAMETER,PARAMETER", help="rows and columns of the heat maps (default: the "
-                        "two with the most values)")
+    parser.add_argument("--heat", metavar="PARAMETER,PARAMETER", help="rows and columns of the heat maps "
+                        "(default: the two with the most combinations of values)")
     parser.add_argument("--title", default="hconv: tuning report", help="(default: %(default)s)")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write")
     options = parser.parse_args(arguments)

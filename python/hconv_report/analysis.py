@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 
 from .peers import Comparison
 from .records import Measurement, Problem, Run
@@ -26,21 +27,13 @@ class Change:
         return "faster" if self.high < 1 else "slower" if self.low > 1 else "same"
 
 
-def _interval(m: Measurement) -> tuple:
-    """(low, high); the median where a log has none."""
-    low = m.median if m.low is None else min(m.low, m.median)
-    high = m.median if m.high is None else max(m.high, m.median)
-    return low, high
-
-
 def changes(now: Run, before: Run) -> list:
     """A Change for each problem that both have a time for, the worst first."""
     old, found = before.best(), []
     for problem, new in now.best().items():
         if problem in old:
-            (old_low, old_high), (low, high) = _interval(old[problem]), _interval(new)
-            found.append(Change(problem, old[problem], new, new.median / old[problem].median, low / old_high,
-                                high / old_low))
+            then = old[problem]
+            found.append(Change(problem, then, new, new.median / then.median, new.low / then.high, new.high / then.low))
     return sorted(found, key=lambda change: -change.ratio)
 
 
@@ -64,14 +57,19 @@ def curve(measurements: list) -> list:
     return points
 
 
-def search_parameters(measurements: list) -> list:
-    """Names of the parameters that take more than one value, those with the most values first."""
+def telling_pair(measurements: list) -> tuple:
+    """The two parameters with the most combinations of values, of equals the names that come first; () without such. Two
+    that always move together make only as many combinations as each has values, and so come late."""
     values = collections.defaultdict(set)
     for m in measurements:
         for key, value in m.parameters.items():
             values[key].add(repr(value))
-    varied = [key for key in values if len(values[key]) > 1]
-    return sorted(varied, key=lambda key: (-len(values[key]), key))
+    varied = sorted(key for key in values if len(values[key]) > 1)
+
+    def combinations(pair):
+        return len({tuple(repr(m.parameters.get(key)) for key in pair) for m in measurements})
+
+    return min(itertools.combinations(varied, 2), key=lambda pair: (-combinations(pair), pair), default=())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,18 +91,18 @@ def _in_order(values) -> list:
 
 
 def heat_map(problem: Problem, measurements: list, wanted=()) -> HeatMap | None:
-    """Of the algorithm that was measured most, over the parameters `wanted` or the two with the most values; None where
-    there is nothing to show."""
+    """Of the algorithm that was measured most, over the parameters `wanted` or the telling pair; None where there is nothing
+    to show."""
     timed = collections.Counter(m.algorithm for m in measurements if m.timed)
     if not timed:
         return None
     algorithm = timed.most_common(1)[0][0]
     mine = [m for m in measurements if m.algorithm == algorithm]
-    keys = list(wanted) or search_parameters(mine)[:2]
+    keys = tuple(wanted) or telling_pair(mine)
     mine = [m for m in mine if all(_is_value(m.parameters.get(key)) for key in keys)]
     if len(keys) < 2 or not any(m.timed for m in mine):
         return None
-    row, column = sorted(keys) if not wanted else keys
+    row, column = keys
     cells = {}
     for m in mine:
         place = m.parameters[row], m.parameters[column]

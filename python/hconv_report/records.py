@@ -80,6 +80,7 @@ class Measurement:
     samples: int = 0
     seconds: float = 0.0
     trial: int = 0
+    round: int = 0  # 0: the search; from 1 on the finals, which measure the best ones again
     when: str = ""
     device: dict = dataclasses.field(default_factory=dict)
     build: dict = dataclasses.field(default_factory=dict)
@@ -89,11 +90,20 @@ class Measurement:
         return self.status == "ok" and self.median is not None
 
 
+def summary(repeated: list) -> Measurement:
+    """Measurements of one variant as one: the middle one (of an even number the slower), with an interval that holds all
+    of theirs."""
+    ordered = sorted(repeated, key=lambda m: m.median)
+    lows = [m.median if m.low is None else min(m.low, m.median) for m in repeated]
+    highs = [m.median if m.high is None else max(m.high, m.median) for m in repeated]
+    return dataclasses.replace(ordered[len(ordered) // 2], low=min(lows), high=max(highs))
+
+
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """What the tuner made of a problem: verdict is replaced, kept or tie. `shape` is the log's text."""
+    """What the tuner made of a problem: verdict is replaced, kept or tie. `what` is the problem as a text."""
 
-    shape: str
+    what: str
     winner: str
     incumbent: str
     verdict: str
@@ -117,9 +127,18 @@ class Run:
         return found
 
     def best(self) -> dict:
-        """{Problem: its fastest measurement}; problems without a time are left out."""
-        timed = {problem: [m for m in all_of if m.timed] for problem, all_of in self.problems().items()}
-        return {problem: min(all_of, key=lambda m: m.median) for problem, all_of in timed.items() if all_of}
+        """{Problem: its fastest candidate}, as summary() has it. Where there were finals, of those that were in them: the
+        least of many noisy times of a search is mostly luck. Problems without a time are left out."""
+        found = {}
+        for problem, all_of in self.problems().items():
+            timed = [m for m in all_of if m.timed]
+            timed = [m for m in timed if m.round > 0] or timed
+            by_variant = {}
+            for m in timed:
+                by_variant.setdefault(m.variant, []).append(m)
+            if timed:
+                found[problem] = min(map(summary, by_variant.values()), key=lambda m: m.median)
+        return found
 
 
 def _number(record, key, least=None):
@@ -192,12 +211,14 @@ def _measurement(record) -> Measurement:
         error=_number(record, "error_l2"), registers=_number(record, "registers", 0),
         shared_bytes=_number(record, "shared_bytes", 0), rejected=_number(record, "rejected_samples", 0) or 0,
         samples=len(samples) if isinstance(samples, list) else 0, seconds=_number(record, "seconds", 0) or 0.0,
-        trial=_number(record, "trial") or 0, when=_text(record, "when", ""), device=_object(record, "device"),
+        trial=_number(record, "trial") or 0, round=_number(record, "round", 0) or 0, when=_text(record, "when", ""), device=_object(record, "device"),
         build=_object(record, "build"))
 
 
 def _decision(record) -> Decision:
-    return Decision(_text(record, "shape"), _text(record, "winner", ""), _text(record, "incumbent", "") or "",
+    # An older or shorter line names only the shape.
+    what = _problem({**record, "target": ""}).label if "type" in record and "mode" in record else _text(record, "shape")
+    return Decision(what, _text(record, "winner", ""), _text(record, "incumbent", "") or "",
                     _text(record, "verdict"), _text(record, "why", ""), _text(record, "when", ""))
 
 

@@ -39,6 +39,10 @@ def milliseconds(value) -> str:
     return "" if value is None else f"{value:.4g} ms"
 
 
+def _amount(value, unit: str = "") -> str:
+    return "not in the log" if value is None else f"{value:g}{unit}" if value else "none"
+
+
 def label_of(inputs: Inputs):
     """A function Problem -> text, with the device only where there are several."""
     targets = {problem.target for problem in inputs.run.problems()}
@@ -49,20 +53,21 @@ def decisions(inputs: Inputs) -> Section:
     section = Section("decisions", "Decisions", "What the tuner made of each problem. The incumbent stays unless the "
                       "confidence intervals separate.")
     section.head = ["problem", "verdict", "winner", "incumbent", "why"]
-    section.rows = [[d.shape, d.verdict, d.winner, d.incumbent, d.why] for d in inputs.run.decisions]
+    section.rows = [[d.what, d.verdict, d.winner, d.incumbent, d.why] for d in inputs.run.decisions]
     if not section.rows:
         section.missing.append("The logs hold no decision: the search was not finished, or only measured.")
     return section
 
 
 def winners(inputs: Inputs) -> Section:
-    section = Section("best", "Fastest candidates", "The median of each problem's fastest candidate, with its interval.")
+    section = Section("best", "Fastest candidates", "The median of each problem's fastest candidate, with its "
+                      "interval; of those that were measured again in the end, if any were.")
     section.head = ["problem", "time", "interval", "TFLOP/s", "rel. L2 error", "candidates", "variant"]
     problems, label = inputs.run.problems(), label_of(inputs)
     for problem, m in inputs.run.best().items():
         interval = "" if m.low is None or m.high is None else f"{m.low:.4g} to {m.high:.4g}"
         section.rows.append([label(problem), milliseconds(m.median), interval, f"{problem.flops / m.median / 1e9:.3g}",
-                             "" if m.error is None else f"{m.error:.1e}", str(len(problems[problem])), m.variant])
+                             "" if m.error is None else f"{m.error:.1e}", str(len({of.variant for of in problems[problem]})), m.variant])
     if not section.rows:
         section.missing.append("The logs hold no candidate with a time.")
     return section
@@ -131,7 +136,7 @@ def convergence(inputs: Inputs) -> Section:
     section = Section("convergence", "Convergence", "The best time so far over the best in the end, against the number "
                       "of candidates tried, those without a result among them.")
     label = label_of(inputs)
-    curves = [(label(problem), analysis.curve(of)) for problem, of in inputs.run.problems().items()]
+    curves = [(label(problem), analysis.curve([m for m in of if m.round == 0])) for problem, of in inputs.run.problems().items()]
     curves = [(name, points) for name, points in curves if points]
     for start in range(0, min(len(curves), MOST_CURVES), 6):
         section.plots.append(("", figures.convergence(curves[start:start + 6][:MOST_CURVES - start],
@@ -187,13 +192,13 @@ def kernels(inputs: Inputs) -> list:
     found = []
     for variant, uses in by_variant.items():
         m = next((m for _, m in uses if m.registers is not None), uses[0][1])
-        files, note = inputs.sources.of(variant)
+        on_cpu = uses[0][0].target.startswith("cpu")
+        files, note = ([], "it runs on the CPU") if on_cpu else inputs.sources.of(variant)
         found.append({
             "variant": variant, "problems": [f"{label(problem)}: {milliseconds(of.median)}" for problem, of in uses],
             "facts": [("algorithm", m.algorithm or "not in the log"),
-                      ("registers a thread", "not in the log" if m.registers is None else f"{m.registers:g}"),
-                      ("shared memory of a block", "not in the log" if m.shared_bytes is None
-                       else f"{m.shared_bytes:g} bytes"),
+                      ("registers a thread", _amount(m.registers)),
+                      ("shared memory of a block", _amount(m.shared_bytes, " bytes")),
                       ("parameters", ", ".join(f"{key} {value}" for key, value in sorted(m.parameters.items())))],
             "files": files, "note": note})
     return found

@@ -69,7 +69,8 @@ def search(scale: float = 1.0, types=("f32",), shapes=None) -> list:
                 elif (tile_oc, tile_ow, stages) == (16, 256, 2):
                     record = failed({**record, "status": "timeout", "reason": "It ran longer than 4 times the best."})
                 records.append(record)
-            records.append({"kind": "decision", "shape": shape, "winner": f"conv2d_direct_{type_}_oc64x128_t8x8_ic8_s3_w4_cuda",
+            records.append({"kind": "decision", "shape": shape, "pad": list(pad), "type": type_, "mode": "fp32",
+                            "target": "cuda", "winner": f"conv2d_direct_{type_}_oc64x128_t8x8_ic8_s3_w4_cuda",
                             "incumbent": f"conv2d_direct_{type_}_oc32x64_t8x8_ic8_s3_w4_cuda", "verdict": "replaced",
                             "why": "Its interval lies below the incumbent's.", "when": "2026-12-02T07:59:00Z"})
     return records

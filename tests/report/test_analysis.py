@@ -27,6 +27,18 @@ def test_a_wrong_candidate_never_wins():
     assert Run([wrong, of(4.0)]).best()[PROBLEM].median == 4.0
 
 
+def test_finals_decide_which_one_is_the_fastest():
+    lucky, steady = of(1.0, a=1), of(1.2, a=2)
+    again = [dataclasses.replace(lucky, median=median, low=median - 0.1, high=median + 0.1, round=1 + i)
+             for i, median in enumerate((1.5, 1.3, 1.4))]
+    again += [dataclasses.replace(steady, median=1.25, low=1.2, high=1.3, round=1)]
+    best = Run([lucky, steady, of(0.9), *again]).best()[PROBLEM]
+    assert (best.variant, best.median, best.low, best.high) == ("v1.2", 1.25, 1.2, 1.3)
+    best = Run([lucky, steady, *again[:3]]).best()[PROBLEM]
+    assert (best.variant, best.median) == ("v1.0", 1.4)
+    assert (best.low, best.high) == (pytest.approx(1.2), pytest.approx(1.6))
+
+
 def test_a_change_counts_where_the_intervals_separate():
     def verdict(before, now):
         change, = analysis.changes(Run([of(*now)]), Run([of(*before)]))
@@ -59,10 +71,16 @@ def test_a_heat_map_takes_the_best_over_the_other_parameters():
     found = analysis.heat_map(PROBLEM, [
         of(3.0, a=1, b=10, c=1), of(2.0, a=1, b=10, c=2), of(4.0, a=2, b=10, c=1), of(None, status="crash", a=1, b=20, c=1),
         of(5.0, a=2, b=20, c=2), of(6.0, a=3, b=30, c=1), of(0.5, algorithm="mma", a=1, b=10, c=1)])
-    assert (found.algorithm, found.row, found.column) == ("direct", "a", "b")  # c has only two values
+    assert (found.algorithm, found.row, found.column) == ("direct", "a", "b")  # 5 combinations, with c 4 each
     assert found.rows == [1, 2, 3] and found.columns == [10, 20, 30]
     assert found.cells == {(1, 10): (2.0, "ok"), (2, 10): (4.0, "ok"), (1, 20): (None, "crash"), (2, 20): (5.0, "ok"),
                            (3, 30): (6.0, "ok")}
+
+
+def test_parameters_that_move_together_are_not_a_heat_map():
+    candidates = [of(1.0, thread=tile, tile=tile, oc=oc) for tile in (1, 2, 3, 4) for oc in (1, 2)]
+    assert analysis.telling_pair(candidates) == ("oc", "thread")
+    assert analysis.telling_pair([of(1.0, a=1)]) == ()
 
 
 def test_a_heat_map_needs_two_parameters_that_vary():
