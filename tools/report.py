@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 EXAMPLES = """examples:
   report.py tune.jsonl -o report.html
-  report.py tune.jsonl --before last_week.jsonl --compare compare.tsv --cuda-source build/default/variants -o report.html
+  report.py tune.jsonl --before old.jsonl --compare compare.tsv --cuda-source build/default/variants -o report.html
   report.py gpu0.jsonl gpu1.jsonl --heat tile_oc,tile_ow -o report.html"""
 
 
@@ -23,7 +23,8 @@ def parse(arguments):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="+", metavar="LOG", help="JSONL that tools/autotune.py wrote")
     parser.add_argument("--before", metavar="OLDLOG", help="the log of an earlier run, to compare times with")
-    parser.add_argument("--compare", metavar="TSV", help="lines of bench/compare.py --tsv, for the peers and the ceilings")
+    parser.add_argument("--compare", metavar="TSV",
+                        help="lines of bench/compare.py --tsv, for the peers and the ceilings")
     parser.add_argument("--cuda-source", metavar="DIR", help="folder with the kernels' NAME.cu: BUILD/variants")
     parser.add_argument("--heat", metavar="PARAMETER,PARAMETER", help="rows and columns of the heat maps "
                         "(default: the two with the most combinations of values)")

@@ -58,8 +58,8 @@ def curve(measurements: list) -> list:
 
 
 def telling_pair(measurements: list) -> tuple:
-    """The two parameters with the most combinations of values, of equals the names that come first; () without such. Two
-    that always move together make only as many combinations as each has values, and so come late."""
+    """The two parameters with the most combinations of values, of equals the names that come first; () without such.
+    Two that always move together make only as many combinations as each has values, and so come late."""
     values = collections.defaultdict(set)
     for m in measurements:
         for key, value in m.parameters.items():
@@ -91,8 +91,8 @@ def _in_order(values) -> list:
 
 
 def heat_map(problem: Problem, measurements: list, wanted=()) -> HeatMap | None:
-    """Of the algorithm that was measured most, over the parameters `wanted` or the telling pair; None where there is nothing
-    to show."""
+    """Of the algorithm that was measured most, over the parameters `wanted` or the telling pair; None where there is
+    nothing to show."""
     timed = collections.Counter(m.algorithm for m in measurements if m.timed)
     if not timed:
         return None
@@ -103,6 +103,8 @@ def heat_map(problem: Problem, measurements: list, wanted=()) -> HeatMap | None:
     if len(keys) < 2 or not any(m.timed for m in mine):
         return None
     row, column = keys
+    if not wanted and len({m.parameters[column] for m in mine}) > 8:  # a phone has more room below than beside
+        row, column = sorted(keys, key=lambda key: -len({m.parameters[key] for m in mine}))
     cells = {}
     for m in mine:
         place = m.parameters[row], m.parameters[column]

@@ -45,15 +45,16 @@ def roofline(points: list, copy_rate: float | None, product_rates: dict, name: s
                 if start < high:
                     axes.plot([start, high], [rate / 1e12] * 2, color=colour, linewidth=1.1)
                     axes.annotate(f"{type_} product{'' if mode == 'fp32' else ' ' + mode}, {rate / 1e12:.4g}",
-                                  (high, rate / 1e12), xytext=(0, 2), textcoords="offset points", ha="right", fontsize=7.5,
-                                  color=QUIET)
+                                  (high, rate / 1e12), xytext=(0, 2), textcoords="offset points", ha="right",
+                                  fontsize=7.5, color=QUIET)
         if copy_rate:
             end = min(high, max(tops) * 1e12 / copy_rate) if tops else high
             if end > low:
                 axes.plot([low, end], [low * copy_rate / 1e12, end * copy_rate / 1e12], color=QUIET, linewidth=1.1)
             tops.append(min(end, low * 4) * copy_rate / 1e12)
-            axes.annotate(f"copy, {copy_rate / 1e12:.3g} TB/s", (low * 1.15, low * 1.15 * copy_rate / 1e12), xytext=(6, -3),
-                          textcoords="offset points", fontsize=7.5, color=QUIET, va="top")
+            x = low * 1.15
+            axes.annotate(f"copy, {copy_rate / 1e12:.3g} TB/s", (x, x * copy_rate / 1e12), xytext=(6, -3), va="top",
+                          textcoords="offset points", fontsize=7.5, color=QUIET)
         for type_ in types:
             mine = [(x, y / 1e12) for _, t, x, y in points if t == type_]
             axes.scatter(*zip(*mine), s=22, label=type_, linewidths=0, alpha=0.9, **colours[type_])
@@ -111,7 +112,8 @@ def peer_bars(rows: list, peers: list, name: str):
 
 
 def heat_map(rows: list, columns: list, cells: dict, row_name: str, column_name: str, name: str):
-    """cells: {(row, column): (ms or None, status)}; None is a candidate without a time, an absent cell was not tried."""
+    """cells: {(row, column): (ms or None, status)}; None is a candidate without a time, an absent cell
+    was not tried."""
     times = [ms for ms, _ in cells.values() if ms]
     least, most = min(times), max(times)
     with figure(0.9 + 0.34 * len(rows), name) as (drawn, result):

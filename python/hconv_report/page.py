@@ -41,11 +41,14 @@ def _tiles(inputs: Inputs) -> list:
     verdicts = collections.Counter(d.verdict for d in run.decisions)
     samples, rejected = sum(m.samples for m in run.measurements), sum(m.rejected for m in run.measurements)
     seconds = sum(m.seconds for m in run.measurements)
-    tiles = [(len(run.problems()), "problems"), (len(run.measurements), "measurements"), (statuses["ok"], "right and timed")]
+    tiles = [(len(run.problems()), "problems"), (len(run.measurements), "measurements"),
+             (statuses["ok"], "right and timed")]
     tiles += [(count, status.replace("_", " ")) for status, count in statuses.most_common() if status != "ok"]
-    tiles += [(count, f"winners {verdict}" if verdict != "tie" else "ties") for verdict, count in verdicts.most_common()]
+    tiles += [(count, "ties" if verdict == "tie" else f"winners {verdict}")
+              for verdict, count in verdicts.most_common()]
     tiles.append((samples, f"samples, {rejected} rejected"))
-    tiles.append((f"{seconds / 60:.1f}" if seconds >= 60 else f"{seconds:.1f}", "minutes" if seconds >= 60 else "seconds"))
+    time, unit = (seconds / 60, "minutes") if seconds >= 60 else (seconds, "seconds")
+    tiles.append((f"{time:.1f}", unit))
     return tiles
 
 

@@ -16,7 +16,8 @@ class LogError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """What was convolved, and on what (`target`: "sm_90a", "cpu_avx2, 8 threads"). `extents` are B,C,H,W,KH,KW,OC; `pad` top, bottom, left, right."""
+    """What was convolved, and on what (`target`: "sm_90a", "cpu_avx2, 8 threads"). `extents` are
+    B,C,H,W,KH,KW,OC; `pad` is top, bottom, left, right."""
 
     target: str
     type: str
@@ -91,8 +92,8 @@ class Measurement:
 
 
 def summary(repeated: list) -> Measurement:
-    """Measurements of one variant as one: the middle one (of an even number the slower), with an interval that holds all
-    of theirs."""
+    """Measurements of one variant as one: the middle one (of an even number the slower), with an interval that holds
+    all of theirs."""
     ordered = sorted(repeated, key=lambda m: m.median)
     lows = [m.median if m.low is None else min(m.low, m.median) for m in repeated]
     highs = [m.median if m.high is None else max(m.high, m.median) for m in repeated]
@@ -127,8 +128,8 @@ class Run:
         return found
 
     def best(self) -> dict:
-        """{Problem: its fastest candidate}, as summary() has it. Where there were finals, of those that were in them: the
-        least of many noisy times of a search is mostly luck. Problems without a time are left out."""
+        """{Problem: its fastest candidate}, as summary() has it. Where there were finals, of those that were in them:
+        the least of many noisy times of a search is mostly luck. Problems without a time are left out."""
         found = {}
         for problem, all_of in self.problems().items():
             timed = [m for m in all_of if m.timed]
@@ -198,7 +199,8 @@ def _problem(record) -> Problem:
         raise ValueError(f"shape is {shape!r} and pad {pad!r}, expected 'B,C,H,W,KH,KW,OC' and four paddings.")
     problem = Problem(_device(record), _text(record, "type"), _text(record, "mode"), extents, padding)
     if min(problem.output) < 1:
-        raise ValueError(f"shape is {shape!r}, expected one with an output: the kernel is larger than the padded image.")
+        raise ValueError(f"shape is {shape!r}, expected one with an output: the kernel is larger than the "
+                         "padded image.")
     return problem
 
 
@@ -211,8 +213,8 @@ def _measurement(record) -> Measurement:
         error=_number(record, "error_l2"), registers=_number(record, "registers", 0),
         shared_bytes=_number(record, "shared_bytes", 0), rejected=_number(record, "rejected_samples", 0) or 0,
         samples=len(samples) if isinstance(samples, list) else 0, seconds=_number(record, "seconds", 0) or 0.0,
-        trial=_number(record, "trial") or 0, round=_number(record, "round", 0) or 0, when=_text(record, "when", ""), device=_object(record, "device"),
-        build=_object(record, "build"))
+        trial=_number(record, "trial") or 0, round=_number(record, "round", 0) or 0, when=_text(record, "when", ""),
+        device=_object(record, "device"), build=_object(record, "build"))
 
 
 def _decision(record) -> Decision:

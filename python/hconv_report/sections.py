@@ -65,17 +65,19 @@ def winners(inputs: Inputs) -> Section:
     section.head = ["problem", "time", "interval", "TFLOP/s", "rel. L2 error", "candidates", "variant"]
     problems, label = inputs.run.problems(), label_of(inputs)
     for problem, m in inputs.run.best().items():
+        candidates = {of.variant for of in problems[problem]}
         interval = "" if m.low is None or m.high is None else f"{m.low:.4g} to {m.high:.4g}"
         section.rows.append([label(problem), milliseconds(m.median), interval, f"{problem.flops / m.median / 1e9:.3g}",
-                             "" if m.error is None else f"{m.error:.1e}", str(len({of.variant for of in problems[problem]})), m.variant])
+                             "" if m.error is None else f"{m.error:.1e}", str(len(candidates)), m.variant])
     if not section.rows:
         section.missing.append("The logs hold no candidate with a time.")
     return section
 
 
 def roofline(inputs: Inputs) -> Section:
-    section = Section("roofline", "Roofline", "Operations of the direct algorithm over the time of the fastest candidate, "
-                      "against operations a byte of x, w and y. A transform needs fewer operations, and may lie above.")
+    section = Section("roofline", "Roofline", "Operations of the direct algorithm over the time of the fastest "
+                      "candidate, against operations a byte of x, w and y. A transform needs fewer operations, and may "
+                      "lie above.")
     points = analysis.roofline_points(inputs.run, inputs.comparison)
     if not points:
         section.missing.append("There is no measured time: neither in the logs nor in a comparison (--compare).")
@@ -136,7 +138,8 @@ def convergence(inputs: Inputs) -> Section:
     section = Section("convergence", "Convergence", "The best time so far over the best in the end, against the number "
                       "of candidates tried, those without a result among them.")
     label = label_of(inputs)
-    curves = [(label(problem), analysis.curve([m for m in of if m.round == 0])) for problem, of in inputs.run.problems().items()]
+    curves = [(label(problem), analysis.curve([m for m in measurements if m.round == 0]))
+              for problem, measurements in inputs.run.problems().items()]
     curves = [(name, points) for name, points in curves if points]
     for start in range(0, min(len(curves), MOST_CURVES), 6):
         section.plots.append(("", figures.convergence(curves[start:start + 6][:MOST_CURVES - start],

@@ -42,7 +42,8 @@ def figure(height: float, name: str):
         "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "legend.fontsize": 8.5,
         "axes.axisbelow": True, "lines.linewidth": 1.5, "hatch.color": QUIET,
     }
-    with warnings.catch_warnings(), matplotlib.rc_context({key: value for key, value in settings.items() if key in matplotlib.rcParams}):
+    known = {key: value for key, value in settings.items() if key in matplotlib.rcParams}
+    with warnings.catch_warnings(), matplotlib.rc_context(known):
         drawn = pyplot.figure(figsize=(WIDTH, height), layout="constrained")
         result = []
         try:

@@ -16,7 +16,8 @@ def of(median, low=None, high=None, status="ok", algorithm="direct", problem=PRO
 
 
 def test_a_curve_falls_to_one():
-    assert analysis.curve([of(None, status="crash"), of(4.0), of(5.0), of(2.0), of(3.0)]) == [(2, 2.0), (4, 1.0), (5, 1.0)]
+    crash = of(None, status="crash")
+    assert analysis.curve([crash, of(4.0), of(5.0), of(2.0), of(3.0)]) == [(2, 2.0), (4, 1.0), (5, 1.0)]
     assert analysis.curve([of(4.0)]) == [(1, 1.0)]
     assert analysis.curve([of(None, status="crash")]) == []
 
@@ -53,8 +54,8 @@ def test_a_change_counts_where_the_intervals_separate():
 
 
 def test_other_devices_types_and_modes_are_not_compared():
-    others = [dataclasses.replace(PROBLEM, **change) for change in ({"target": "sm_80"}, {"type": "bf16"}, {"mode": "strict"},
-                                                                     {"pad": (1, 1, 1, 1)})]
+    others = [dataclasses.replace(PROBLEM, **change) for change in (
+        {"target": "sm_80"}, {"type": "bf16"}, {"mode": "strict"}, {"pad": (1, 1, 1, 1)})]
     now, before = Run([of(1.0)]), Run([of(1.0, problem=problem) for problem in others])
     assert analysis.changes(now, before) == []
     assert analysis.only_in(now, before) == [PROBLEM]
@@ -69,9 +70,10 @@ def test_the_worst_change_comes_first():
 
 def test_a_heat_map_takes_the_best_over_the_other_parameters():
     found = analysis.heat_map(PROBLEM, [
-        of(3.0, a=1, b=10, c=1), of(2.0, a=1, b=10, c=2), of(4.0, a=2, b=10, c=1), of(None, status="crash", a=1, b=20, c=1),
-        of(5.0, a=2, b=20, c=2), of(6.0, a=3, b=30, c=1), of(0.5, algorithm="mma", a=1, b=10, c=1)])
-    assert (found.algorithm, found.row, found.column) == ("direct", "a", "b")  # 5 combinations, with c 4 each
+        of(3.0, a=1, b=10, c=1), of(2.0, a=1, b=10, c=2), of(4.0, a=2, b=10, c=1),
+        of(None, status="crash", a=1, b=20, c=1), of(5.0, a=2, b=20, c=2), of(6.0, a=3, b=30, c=1),
+        of(0.5, algorithm="mma", a=1, b=10, c=1)])
+    assert (found.algorithm, found.row, found.column) == ("direct", "a", "b")  # each pair has 5 combinations
     assert found.rows == [1, 2, 3] and found.columns == [10, 20, 30]
     assert found.cells == {(1, 10): (2.0, "ok"), (2, 10): (4.0, "ok"), (1, 20): (None, "crash"), (2, 20): (5.0, "ok"),
                            (3, 30): (6.0, "ok")}
@@ -81,6 +83,11 @@ def test_parameters_that_move_together_are_not_a_heat_map():
     candidates = [of(1.0, thread=tile, tile=tile, oc=oc) for tile in (1, 2, 3, 4) for oc in (1, 2)]
     assert analysis.telling_pair(candidates) == ("oc", "thread")
     assert analysis.telling_pair([of(1.0, a=1)]) == ()
+
+
+def test_a_parameter_with_many_values_is_in_the_rows():
+    found = analysis.heat_map(PROBLEM, [of(1.0, a=a, b=b) for a in (1, 2) for b in range(9)])
+    assert (found.row, found.column) == ("b", "a")
 
 
 def test_a_heat_map_needs_two_parameters_that_vary():
@@ -102,7 +109,8 @@ def test_roofline_points_are_operations_over_bytes_and_time():
                                                                          pytest.approx(flops / 1e-3))
 
 
-@pytest.mark.parametrize("shape", ["product 8192", "1,2,3", "1,2,3,3,9,1", "1,2,3,3,1,1,2,0:0", "a,b,c,d,e,f", "0,2,3,3,1,1"])
+@pytest.mark.parametrize("shape", ["product 8192", "1,2,3", "1,2,3,3,9,1", "1,2,3,3,1,1,2,0:0", "a,b,c,d,e,f",
+                                   "0,2,3,3,1,1"])
 def test_a_row_that_is_no_shape_is_no_problem(shape):
     assert analysis.problem_of(Row(shape, "f32", "fp32", 1.0, 0.0, "hconv v")) is None
 
@@ -113,7 +121,8 @@ def test_the_synthetic_search_is_seen_as_its_formula_says(tmp_path):
         found = analysis.heat_map(problem, measurements)
         assert (found.row, found.column) == ("tile_oc", "tile_ow")
         least = found.cells[64, 128][0]
-        assert least == pytest.approx(synthetic.milliseconds(",".join(map(str, problem.extents)), problem.pad, 64, 128, 3))
+        shape = ",".join(map(str, problem.extents))
+        assert least == pytest.approx(synthetic.milliseconds(shape, problem.pad, 64, 128, 3))
         assert found.cells[32, 128][0] / least == pytest.approx(1.12)
         assert found.cells[128, 256] == (None, "build_failed")
         assert found.cells[16, 256][0] / least == pytest.approx(1.12 ** 3)  # the one with 2 stages timed out

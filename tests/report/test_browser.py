@@ -18,7 +18,8 @@ FIGURE_TEXTS = """(() => {
     for (const text of svg.querySelectorAll('text')) {
       const box = text.getBoundingClientRect();
       least = Math.min(least, Math.min(box.height, box.width > 0 ? 1e9 : 0));
-      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
+      if (box.left < frame.left - 1 || box.right > frame.right + 1 ||
+          box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
         outside.push(text.textContent);
     }
   }
@@ -26,7 +27,8 @@ FIGURE_TEXTS = """(() => {
 })()"""
 # Relative luminance of a CSS colour as in WCAG 2.
 CONTRAST = """((a, b) => {
-  const light = c => { const [r, g, b] = c.match(/[0-9.]+/g).map(v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+  const linear = v => v <= 0.03928 * 255 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
+  const light = c => { const [r, g, b] = c.match(/[0-9.]+/g).map(linear);
                        return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
   const [x, y] = [light(a), light(b)]; return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05); })"""
 
@@ -62,9 +64,12 @@ def test_colours_follow_the_system_and_are_readable(chromium, page, dark):
     background = chromium.value("getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(16, 18, 22)") == dark
     for selector, least in {"body": 7, ".quiet": 4.5, "a": 4.5, "th": 4.5, ".missing": 4.5}.items():
-        contrast = chromium.value(f"{CONTRAST}(getComputedStyle(document.querySelector('{selector}')).color, '{background}')")
+        colour = f"getComputedStyle(document.querySelector('{selector}')).color"
+        contrast = chromium.value(f"{CONTRAST}({colour}, '{background}')")
         assert contrast >= least, selector
-    fills = chromium.value("[...new Set([...document.querySelectorAll('#roofline svg text')].map(t => getComputedStyle(t).fill))]")
+    texts = "[...document.querySelectorAll('#roofline svg text')]"
+    fills = chromium.value(f"[...new Set({texts}.map(t => getComputedStyle(t).fill))]")
+    assert fills
     for fill in fills:
         assert chromium.value(f"{CONTRAST}('{fill}', '{background}')") >= 4.5, fill
 
@@ -85,7 +90,8 @@ def test_hostile_texts_do_nothing(chromium, tmp_path):
     import report
     import synthetic
     record = synthetic.measurement("4,64,128,128,8,8,64", (0, 0, 0, 0), 1, 64, 128, 3)
-    attack = "\"'><script>document.title='broken'</script><img src=http://127.0.0.1:9/x onerror=\"document.title='broken'\">"
+    harm = "document.title='broken'"
+    attack = f"\"'><script>{harm}</script><img src=http://127.0.0.1:9/x onerror=\"{harm}\">"
     record.update(variant=attack, type=attack, mode=attack, device={"name": attack})
     (tmp_path / "log.jsonl").write_text(json.dumps(record) + "\n")
     assert report.main([str(tmp_path / "log.jsonl"), "--title", "title", "-o", str(tmp_path / "r.html")]) == 0

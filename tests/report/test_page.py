@@ -33,7 +33,8 @@ def test_the_page_is_valid_and_whole(page):
     assert links == [f"#{part}" for part in PARTS]
     for part in PARTS[1:6]:
         plots = [e for e in section(document, part).iter() if e.tag.endswith("}svg")]
-        assert plots and all(plot.get("viewBox") and plot.get("aria-label") and not plot.get("width") for plot in plots), part
+        assert plots, part
+        assert all(plot.get("viewBox") and plot.get("aria-label") and not plot.get("width") for plot in plots), part
     assert "1.110" in words(section(document, "regression"))
     assert "build_failed" in words(section(document, "failures"))
 
@@ -94,7 +95,8 @@ def page_of(word, folder) -> str:
     records = [{**record, "variant": word, "algorithm": word, "parameters": parameters, "mode": word, "type": word,
                 "target": word, "when": word, "device": {"name": word, "arch": word, "driver": word},
                 "build": {"nvcc": word}}]
-    records += [{**records[0], "parameters": {**parameters, f"key {word}": f"{word}2", "tile_oc": 32}, "median_ms": 9.0}]
+    others = {**parameters, f"key {word}": f"{word}2", "tile_oc": 32}
+    records += [{**records[0], "parameters": others, "median_ms": 9.0}]
     records += [synthetic.failed({**records[0], "status": word, "reason": word})]
     records += [{"kind": "decision", **{key: word for key in ("shape", "winner", "incumbent", "verdict", "why")}}]
     log = synthetic.write_log(folder / "log.jsonl", records)
@@ -172,8 +174,8 @@ def test_extreme_inputs_are_drawn(tmp_path):
     cases = {
         "one": [base],
         "equal": [{**base, "parameters": {"a": a, "b": b}} for a in (1, 2) for b in (1, 2)],
-        "wide": [{**base, "parameters": {"a": a, "b": a}, "median_ms": 10.0 ** (3 * a - 6), "low_ms": None, "high_ms": None}
-                 for a in range(5)],
+        "wide": [{**base, "parameters": {"a": a, "b": a}, "median_ms": 10.0 ** (3 * a - 6), "low_ms": None,
+                  "high_ms": None} for a in range(5)],
         "many": [{**base, "shape": f"{b},1,1,1,1,1,1"} for b in range(1, 101)],
         "mixed values": [{**base, "parameters": {"a": a, "b": b}} for a in (1, "x", 2.5) for b in (True, None, 3)],
     }

@@ -83,7 +83,8 @@ def test_a_bad_line_is_named(tmp_path, change, fragment):
 @pytest.mark.parametrize("line", ["{", "[1]", "nonsense", "", "3", '"text"', "\xff"])
 def test_a_line_that_is_no_object_is_named(tmp_path, line):
     path = tmp_path / "log.jsonl"
-    path.write_bytes(json.dumps(GOOD).encode() + b"\n" + line.encode("latin-1") + b"\n" + json.dumps(GOOD).encode() + b"\n")
+    good = json.dumps(GOOD).encode() + b"\n"
+    path.write_bytes(good + line.encode("latin-1") + b"\n" + good)
     with pytest.raises(LogError, match=":2: "):
         read_logs([path])
 
