@@ -74,7 +74,7 @@ def roofline(points: list, copy_rate: float | None, product_rates: dict, name: s
 
 def peer_bars(rows: list, peers: list, name: str):
     """rows: (shape, {peer: its time / hconv's}). Bars from 1: to the right hconv is the faster one."""
-    thick, gap = 0.085, 0.09
+    thick, gap = 0.105, 0.09
     heights = [thick * max(1, sum(peer in ratios for peer in peers)) + gap for _, ratios in rows]
     ratios = [ratio for _, found in rows for ratio in found.values()]
     low, high = min([*ratios, 1]) / 1.25, max([*ratios, 1]) * 1.6
@@ -92,7 +92,7 @@ def peer_bars(rows: list, peers: list, name: str):
                 axes.barh(y + thick / 2, ratio - 1, left=1, height=thick * 0.86, color=SERIES[index % len(SERIES)],
                           label=None if peer in seen else peer)
                 axes.annotate(f"{ratio:.3g}", (ratio, y + thick / 2), xytext=(3 if ratio >= 1 else -3, 0),
-                              textcoords="offset points", va="center", ha="left" if ratio >= 1 else "right", fontsize=6,
+                              textcoords="offset points", va="center", ha="left" if ratio >= 1 else "right", fontsize=7,
                               color=QUIET)
                 seen.add(peer)
                 y += thick
@@ -122,7 +122,7 @@ def heat_map(rows: list, columns: list, cells: dict, row_name: str, column_name:
             x, y = columns.index(column), rows.index(row)
             if ms is None:
                 axes.add_patch(_cell(x, y, facecolor="none", edgecolor=GRID, hatch="////"))
-                axes.text(x + 0.5, y + 0.5, status, ha="center", va="center", fontsize=6.5, color=QUIET)
+                axes.text(x + 0.5, y + 0.5, status, ha="center", va="center", fontsize=7, color=QUIET)
                 continue
             share = math.log(ms / least) / math.log(most / least) if most > least else 0.0
             colour, dark = _shade(share)

@@ -80,10 +80,9 @@ class Browser:
                 return answer["result"]
 
     def open(self, url: str, width: int, height: int, dark: bool) -> None:
-        """Shows a page as a screen of that many CSS pixels would, with two device pixels each on a phone."""
-        phone = width < 600
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if phone else 1,
-                  mobile=phone)
+        """Shows a page as a screen of that many CSS pixels would; narrow ones are a phone's."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                  mobile=width < 600)
         self.call("Emulation.setEmulatedMedia",
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.events.clear()
@@ -99,8 +98,12 @@ class Browser:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
         return answer["result"].get("value")
 
-    def screenshot(self, path, whole: bool = True) -> None:
-        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def screenshot(self, path) -> None:
+        """The page from its top, as a PNG; what is below 8000 pixels is left out, since rendering fails at some 16000."""
+        width, height = self.value("[innerWidth, Math.min(document.documentElement.scrollHeight, 8000)]")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                  mobile=width < 600)
+        answer = self.call("Page.captureScreenshot", seconds=120, format="png")
         with open(path, "wb") as file:
             file.write(base64.b64decode(answer["data"]))
 

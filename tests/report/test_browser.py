@@ -52,7 +52,7 @@ def test_the_page_fits_and_asks_for_nothing(chromium, page, size, dark):
     assert chromium.complaints() == []
     least, outside = chromium.value(FIGURE_TEXTS)
     assert outside == []
-    assert least >= 6.5, "the smallest text of a figure, in pixels"
+    assert least >= 7, "the smallest text of a figure, in pixels"
     if os.environ.get("HCONV_SCREENSHOTS"):
         name = f"{'phone' if size is PHONE else 'desktop'}-{'dark' if dark else 'light'}.png"
         chromium.screenshot(Path(os.environ["HCONV_SCREENSHOTS"]) / name)
