@@ -14,7 +14,8 @@ add_library(hconv_runtime OBJECT ${runtime_sources})
 target_compile_features(hconv_runtime PUBLIC cxx_std_17)
 target_include_directories(hconv_runtime
   PUBLIC "${PROJECT_SOURCE_DIR}/runtime/include"
-  PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/runtime" "${manifest_dir}" "${HCONV_VARIANTS_DIR}")
+  PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/runtime" "${manifest_dir}" "${HCONV_VARIANTS_DIR}"
+          "${PROJECT_BINARY_DIR}/tuned")
 target_link_libraries(hconv_runtime PRIVATE hconv_warnings Halide::Runtime Threads::Threads)
 
 # Only the files that include the resource table wait for it; all else compiles beside the generators.
@@ -24,6 +25,9 @@ foreach(source IN LISTS runtime_sources)
     set_property(SOURCE "${source}" APPEND PROPERTY OBJECT_DEPENDS "${HCONV_RESOURCES_INC}")
   endif()
 endforeach()
+
+set_property(SOURCE "${PROJECT_SOURCE_DIR}/runtime/tuned_tables.cpp" APPEND PROPERTY
+  OBJECT_DEPENDS "${HCONV_TUNED_TABLES_INC}")
 
 # Halide's runtime is made of weak symbols: a program with Halide code of its own would silently share one with hconv,
 # with its error handler, thread pool and allocator, whatever release it comes from. So all is linked into one object,

@@ -248,10 +248,17 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
   const std::string &backend = environment.backend;
   if (!backend.empty() && backend != "cuda" && backend != "halide_ptx")
     return fail(HCONV_INVALID_ARGUMENT, "HCONV_BACKEND is '%s'; expected 'cuda' or 'halide_ptx'.", backend.c_str());
+  if (!environment.tuned_fault.empty())
+    return fail(HCONV_INVALID_ARGUMENT, "%s", environment.tuned_fault.c_str());
   *choice = {};
-  if (!environment.variant.empty())
+  if (!environment.variant.empty()) {
     if (hconv_status bad = choose_pinned(p, machine, environment, choice))
       return bad;
+  } else if (environment.ask_tuned) {
+    choice->tuned = tuned_choice(p, machine, environment);
+    if (choice->tuned.variant)
+      take({choice->tuned.variant, choice->tuned.product}, source_of(choice->tuned), choice);
+  }
   std::vector<Candidate> serving;
   for (const Variant &v : variants()) {
     if (!is_convolution(v.algorithm) || &v == choice->variant)

@@ -1,4 +1,5 @@
-// Which variant computes a problem. On CUDA the cheapest one that can serve (dispatch_cost.cpp,
+// Which variant computes a problem: the one that HCONV_VARIANT pins, else the one that a tuned table names for the
+// problem or for a near one (dispatch_tuned.h), else on CUDA the cheapest one that can serve (dispatch_cost.cpp,
 // dispatch_transform.cpp), with the speeds of dispatch_table.cpp; on the CPU the cheapest of the first target in the
 // order of dispatch_table.cpp.
 //
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "dispatch_tuned.h"
 #include "environment.h"
 #include "hconv/hconv.h"
 #include "machine.h"
@@ -117,6 +119,7 @@ struct Choice {
   const Variant *pack = nullptr;       ///< packs weights for it; null: of transform
   const Variant *pack_input = nullptr; ///< packs x for it; null where it reads x itself
   std::string source;                  ///< what decided: a phrase for explain
+  Tuned tuned;                         ///< what the tuned tables said
   std::vector<Declined> declined;      ///< every other convolution variant, with a reason
   Cost cost;                           ///< of `variant`; without a meaning on the CPU
   const Variant *runner_up = nullptr;  ///< on CUDA, the cheapest other variant that could serve; null: there is none

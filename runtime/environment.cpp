@@ -28,6 +28,18 @@ LogLevel log_level(const std::string &level, const std::string &file) {
   return LogLevel::info;
 }
 
+// A fault is kept for dispatch to report: an exception or a failure here would leave the library without an
+// environment.
+void read_tuned(Environment *e) {
+  e->tuned_file = value_of("HCONV_TUNED_FILE");
+  if (e->tuned_file.empty())
+    return;
+  auto table = std::make_shared<TunedTable>();
+  e->tuned_fault = read_tuned_file(e->tuned_file, table.get());
+  if (e->tuned_fault.empty())
+    e->tuned = std::move(table);
+}
+
 // Old versions are kept for ever: other threads may still hold references to them.
 struct Versions {
   std::mutex mutex;
@@ -51,6 +63,9 @@ const Environment *read(bool again) {
   e.device = value_of("HCONV_DEVICE");
   e.backend = value_of("HCONV_BACKEND");
   e.variant = value_of("HCONV_VARIANT");
+  e.ask_tuned = value_of("HCONV_TUNED") != "0";
+  if (e.ask_tuned)
+    read_tuned(&e);
   const std::string check = value_of("HCONV_CHECK");
   e.check = !check.empty() && check != "0";
   e.num_threads = value_of("HCONV_NUM_THREADS");

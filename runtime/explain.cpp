@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "describe.h"
+#include "describe_tuned.h"
 #include "error.h"
 #include "plan.h"
 #include "validation.h"
@@ -178,6 +179,7 @@ std::string json_of(const Explanation &e) {
     j["transform"] = json_of(tiles_of(e));
   }
   j["source"] = e.choice.source;
+  j["tuned"] = json_of(e.choice.tuned);
   if (is_cuda(v.target)) {
     j["cost"] = json_of(v, e.choice.cost);
     j["runner_up"] = e.choice.runner_up ? json_of(*e.choice.runner_up, e.choice.runner_up_cost) : Json();
@@ -214,6 +216,7 @@ std::string plain_of(const Explanation &e) {
   if (e.choice.product)
     t += plain_of(tiles_of(e), *e.choice.product);
   t += text("chosen by    %s\n", e.choice.source.c_str());
+  t += plain_of(e.choice.tuned);
   if (is_cuda(v.target)) {
     t += text("cost         %s\n", plain_of(v, e.choice.cost).c_str());
     if (const Variant *next = e.choice.runner_up)
@@ -239,13 +242,13 @@ hconv_status explain(const hconv_problem *problem, hconv_format format, char *te
   Explanation e;
   e.problem = *problem;
   e.geometry = geometry_of(*problem);
-  if (hconv_status bad = choose(*problem, machine_of(problem->device), environment(), &e.choice))
+  if (raw(problem->device.device_type) == kDLCPU)
+    if (hconv_status bad = choose_pool(nullptr, &e.pool))
+      return bad;
+  if (hconv_status bad = choose(*problem, machine_of(problem->device, e.pool.threads), environment(), &e.choice))
     return bad;
   e.packed = packed_bytes(*problem, *e.choice.variant, e.choice.product);
   e.workspace = workspace_of(*problem, *e.choice.variant, e.choice.product);
-  if (!is_cuda(e.choice.variant->target))
-    if (hconv_status bad = choose_pool(nullptr, &e.pool))
-      return bad;
   if (!is_cuda(e.choice.variant->target) && e.choice.variant->algorithm == Algorithm::direct) {
     e.tasks = cpu_tasks(*problem, *e.choice.variant, e.pool.threads);
     e.workspace = workspace_of(e.tasks);

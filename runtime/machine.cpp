@@ -34,13 +34,14 @@ bool has_f16c() {
 
 } // namespace
 
-Machine machine_of(DLDevice device) {
+Machine machine_of(DLDevice device, int threads) {
   Machine machine;
   __builtin_cpu_init();
   machine.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   machine.avx512 = machine.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                    __builtin_cpu_supports("avx512vl");
+  machine.threads = threads;
   if (raw(device.device_type) != kDLCUDA || device.device_id < 0)
     return machine;
   const cuda::Driver &d = cuda::driver();
@@ -52,6 +53,10 @@ Machine machine_of(DLDevice device) {
     machine.shared_bytes_per_block = value;
   if (d.device_attribute(&value, cuda::attribute_multiprocessor_count, handle) == cuda::success && value > 0)
     machine.multiprocessors = value;
+  int major, minor;
+  if (d.device_attribute(&major, cuda::attribute_capability_major, handle) == cuda::success &&
+      d.device_attribute(&minor, cuda::attribute_capability_minor, handle) == cuda::success)
+    machine.capability = 10 * major + minor;
   return machine;
 }
 

@@ -48,7 +48,7 @@ hconv_status create(const hconv_problem *problem, const hconv_thread_pool *pool,
                                          : choose_pool(pool, &plan->pool))
     return bad;
   Choice choice;
-  if (hconv_status bad = choose(*problem, machine_of(problem->device), environment(), &choice))
+  if (hconv_status bad = choose(*problem, machine_of(problem->device, plan->pool.threads), environment(), &choice))
     return bad;
   plan->variant = choice.variant;
   plan->pack = choice.pack;

@@ -26,6 +26,8 @@ constexpr Result error_no_binary_for_gpu = 209;
 constexpr Result error_unsupported_ptx_version = 222;
 
 constexpr int attribute_multiprocessor_count = 16;
+constexpr int attribute_capability_major = 75;
+constexpr int attribute_capability_minor = 76;
 constexpr int attribute_max_shared_memory_per_block_optin = 97;
 constexpr int function_attribute_max_dynamic_shared_bytes = 8;
 constexpr int capture_status_none = 0;

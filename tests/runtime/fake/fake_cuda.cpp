@@ -209,7 +209,7 @@ int cuDeviceGetName(char *name, int length, int device) {
   return 0;
 }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
-  *value = attribute == 16 ? 100 : 232448; // multiprocessors, bytes of shared memory
+  *value = attribute == 16 ? 100 : attribute == 75 ? 9 : attribute == 76 ? 0 : 232448; // the last: of shared memory
   return 0;
 }
 int cuDevicePrimaryCtxRetain(FakeContext **context, int device) {
