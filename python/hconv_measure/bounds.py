@@ -88,7 +88,7 @@ def worst_sum(exact, magnitude, terms: int, kind: str, truncates: bool):
 
 def worst_transform(exact, norms, channels: int, kind: str):
     """The same for a variant of the transform domain, with tiles of up to 64 x 64 (docs/transform.md). `norms` are at least
-    the 2-norm of an output's tile of x times that of its weights."""
+    the sum over the channels of the 2-norm of an output's tile of x times that of its weights."""
     spectrum = (1 + 5.6 * FLOAT32) ** (math.log2(64 * 64) + 2) - 1
     sums = (math.sqrt(10) * channels + 8.1) * FLOAT32
     relative = (1 + spectrum) ** 2 * (1 + sums) * (1 + 2 * spectrum) * (1 + FLOAT32) - 1

@@ -168,10 +168,10 @@ def load(problem: Problem, folder: Path, name: str) -> Case:
 
 
 def _norms(case: Case) -> numpy.ndarray:
-    """For each output at least the 2-norm of its tile of x times that of its weights: the whole image's."""
-    x = numpy.sqrt((numpy.asarray(case.x, numpy.float64) ** 2).sum(axis=(1, 2, 3)))
-    w = numpy.sqrt((numpy.asarray(case.w, numpy.float64) ** 2).sum(axis=(1, 2, 3)))
-    norms = x[:, None] * w[None, :]
+    """For each output the sum over the channels of the 2-norm of x, all of the image, times that of its weights."""
+    x = numpy.sqrt((numpy.asarray(case.x, numpy.float64) ** 2).sum(axis=(2, 3)))
+    w = numpy.sqrt((numpy.asarray(case.w, numpy.float64) ** 2).sum(axis=(2, 3)))
+    norms = x @ w.T
     if case.bias is not None:
         norms = norms + abs(numpy.asarray(case.bias, numpy.float64))[None, :]
     return norms[:, :, None, None]

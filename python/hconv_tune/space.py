@@ -101,9 +101,9 @@ def _derive_cpu(p, problem):
 
 # --- Limits of single values: "" or the reason why a problem has no use for one ------------------------------------------
 
-def _within(what, tile, extent):
+def _within(what, tile, extent, least=8):
     """A tile of twice an extent computes mostly nothing."""
-    return f"{what} of {tile} is more than twice {extent}" if tile > max(2 * extent, 8) else ""
+    return f"{what} of {tile} is more than twice {extent}" if tile > max(2 * extent, least) else ""
 
 
 def _tile_oc(value, problem):
@@ -116,7 +116,7 @@ def _tile_ow(value, problem):
 
 
 def _tile_oh(value, problem):
-    return _within("tile_oh", value, problem.shape.output[2])
+    return _within("tile_oh", value, problem.shape.output[2], least=1)
 
 
 def _kh_tile(value, problem):
@@ -199,9 +199,10 @@ def _product_shared(p, problem):
 
 
 def _registers(needed, threads, p):
+    """`threads` is 0 of tiles that are smaller than a thread's, which another rule rejects."""
     if p["min_blocks"] * threads > THREADS:
         return f"min_blocks={p['min_blocks']} blocks of {threads} threads are more than a multiprocessor's {THREADS}"
-    share = min(255, REGISTERS // (p["min_blocks"] * threads))
+    share = min(255, REGISTERS // (p["min_blocks"] * max(threads, 1)))
     if needed > share:
         return f"a thread needs at least {needed} registers, and with min_blocks={p['min_blocks']} has {share}"
     return ""

@@ -57,15 +57,11 @@ class Entry:
 
 def milliseconds(value: float) -> str:
     """A time as a table's line has it: at most 6 significant digits, no exponent."""
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"The time is {value} ms, expected a number above 0.")
+    if not 0 < value < 999999.5:
+        raise ValueError(f"The time is {value} ms; expected a number above 0 and below 999999.5.")
     digits = max(0, 5 - math.floor(math.log10(value)))
     text = f"{value:.{digits}f}"
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    elif len(text) > 6:
-        text = f"{round(value, 6 - len(text)):.0f}"
-    return text
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def quoted(word: str) -> str:

@@ -5,6 +5,7 @@ The parent learns of each phase as it ends, so that it can tell a hang while che
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import math
 import os
@@ -49,63 +50,55 @@ class Unusable(Exception):
         self.status = status
 
 
-class HostMemory:
-    """Arrays of the library's representation in numpy."""
+class View(hconv.DeviceArray):
+    """A part of another array's memory."""
+
+    def __init__(self, whole: hconv.DeviceArray, first: int, shape):
+        self.whole, self.shape, self.dtype, self.device = whole, tuple(shape), whole.dtype, whole.device
+        self.data = ctypes.c_void_p(whole.data.value + first * (whole.nbytes // whole.size))
+
+    def free(self) -> None:
+        self.data = ctypes.c_void_p()
+
+
+class Memory:
+    """Arrays where the problem's device can reach them."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+
+    def array(self, values):
+        """A copy of numbers in the library's representation."""
+        host = numpy.array(cases.typed(numpy.asarray(values), self.problem.type))  # cases are mapped files
+        return host if self.problem.on_cpu else hconv.to_device(host, self.problem.device)
+
+
+class Output:
+    """y full of NaN, between two strips of a pattern that must stay as it is."""
 
     STRIP = 256
 
-    def __init__(self, type: str):
-        self.type = type
-        self.pattern, self.nan = cases.typed(numpy.array([-1.5, math.nan], numpy.float32), type)
+    def __init__(self, memory: Memory, shape):
+        self.pattern, nan = cases.typed(numpy.array([-1.5, math.nan], numpy.float32), memory.problem.type)
+        self.shape, self.count = shape, math.prod(shape)
+        host = numpy.full(self.count + 2 * self.STRIP, self.pattern)
+        host[self.STRIP:-self.STRIP] = nan
+        if memory.problem.on_cpu:
+            self.whole, self.y = host, host[self.STRIP:-self.STRIP].reshape(shape)
+        else:
+            self.whole = hconv.to_device(host, memory.problem.device)
+            self.y = View(self.whole, self.STRIP, shape)
 
-    def array(self, values):
-        """A copy of its own: cases are mapped files."""
-        return numpy.array(cases.typed(numpy.asarray(values), self.type))
-
-    def output(self, shape):
-        """y full of NaN between two strips of a pattern."""
-        count = math.prod(shape)
-        self.memory = numpy.full(count + 2 * self.STRIP, self.pattern)
-        y = self.memory[self.STRIP:self.STRIP + count].reshape(shape)
-        y.fill(self.nan)
-        return y
-
-    def damage(self) -> str:
-        strips = numpy.concatenate((self.memory[:self.STRIP], self.memory[-self.STRIP:]))
+    def read(self) -> tuple:
+        """(y on the host, "" or a sentence on what was written outside of it)."""
+        host = self.whole if isinstance(self.whole, numpy.ndarray) else self.whole.numpy()
+        strips = numpy.concatenate((host[:self.STRIP], host[-self.STRIP:]))
         wrong = int((strips != self.pattern).sum())
-        return f"{wrong} elements outside the output were overwritten." if wrong else ""
-
-    def read(self, y):
-        return y
+        return (host[self.STRIP:-self.STRIP].reshape(self.shape),
+                f"{wrong} elements outside the output were overwritten." if wrong else "")
 
 
-class CudaMemory:
-    """The same in PyTorch on the GPU."""
-
-    def __init__(self, type: str):
-        import torch
-        from hconv_measure import data
-        self.torch, self.data, self.type = torch, data, type
-
-    def array(self, values):
-        host = numpy.array(cases.typed(numpy.asarray(values), self.type))
-        if self.type == "bf16":
-            return self.torch.from_numpy(host.view(numpy.int16)).cuda().view(self.torch.bfloat16)
-        return self.torch.from_numpy(host).cuda()
-
-    def output(self, shape):
-        self.guard = self.data.GuardedOutput(shape, self.type, "cuda")
-        return self.guard.y
-
-    def damage(self) -> str:
-        return self.guard.damage()
-
-    def read(self, y):
-        host = (y.view(self.torch.int16) if self.type == "bf16" else y).cpu().numpy()
-        return host.view(numpy.uint16) if self.type == "bf16" else host
-
-
-def prepare(request: Request, memory, case, x, y):
+def prepare(request: Request, memory: Memory, case: cases.Case, x, y):
     """A run of the pinned variant with all arguments bound."""
     mode, padding = request.problem.mode, case.shape.padding
     w, bias = memory.array(case.w), None if case.bias is None else memory.array(case.bias)
@@ -115,31 +108,29 @@ def prepare(request: Request, memory, case, x, y):
     return plan, plan.prepare(x, plan.pack(w), bias=bias, out=y)
 
 
-def check(request: Request, memory, clock) -> float:
+def check(request: Request, memory: Memory) -> float:
     """The relative L2 error on random numbers. Raises Unusable for the first case that is wrong."""
-    error = math.nan
+    error, problem = math.nan, request.problem
     for name in cases.NAMES:
-        case = cases.load(request.problem, Path(request.cases), name)
-        y = memory.output(case.shape.output)
-        _, run = prepare(request, memory, case, memory.array(case.x), y)
+        case = cases.load(problem, Path(request.cases), name)
+        output = Output(memory, case.shape.output)
+        _, run = prepare(request, memory, case, memory.array(case.x), output.y)
         run()
-        clock.synchronize()
-        found, wrong = cases.check(case, memory.read(y), request.problem.type, request.problem.mode, request.algorithm)
-        wrong = wrong or memory.damage()
-        if wrong:
-            raise Unusable("wrong", f"{name} ({case.shape}): {wrong}")
+        y, damage = output.read()  # on a GPU this waits
+        found, wrong = cases.check(case, y, problem.type, problem.mode, request.algorithm)
+        if wrong or damage:
+            raise Unusable("wrong", f"{name} ({case.shape}): {wrong or damage}")
         error = found if name == "normal" else error
     return error
 
 
-def _calls(request: Request, memory) -> list:
+def rotated(request: Request, memory: Memory) -> list:
     """Runs of the problem itself that differ in where x lies."""
     case = cases.load(request.problem, Path(request.cases), "normal")
     first = memory.array(case.x)
-    bytes = first.nbytes if hasattr(first, "nbytes") else first.numel() * first.element_size()
-    copies = max(1, min(ROTATED, ROTATED_BYTES // max(bytes, 1)))
+    copies = max(1, min(ROTATED, ROTATED_BYTES // max(first.nbytes, 1)))
     inputs = [first] + [memory.array(case.x) for _ in range(copies - 1)]
-    plan, run = prepare(request, memory, case, first, memory.output(case.shape.output))
+    plan, run = prepare(request, memory, case, first, Output(memory, case.shape.output).y)
     packed = plan.pack(memory.array(case.w))
     return [run] + [plan.prepare(x, packed, out=run.out) for x in inputs[1:]]
 
@@ -192,11 +183,11 @@ def measure(request: Request, tell) -> None:
     if problem.on_cpu:
         os.environ["HCONV_NUM_THREADS"] = str(problem.threads)
     try:
-        memory = HostMemory(problem.type) if problem.on_cpu else CudaMemory(problem.type)
         clock = ProcessorClock(problem.threads) if problem.on_cpu else GpuClock(request.budget)
-        tell(("checked", check(request, memory, clock)))
+        memory = Memory(problem)
+        tell(("checked", check(request, memory)))
         timed = time_on_cpu if problem.on_cpu else time_on_gpu
-        tell(("done", *timed(request, _calls(request, memory), clock)))
+        tell(("done", *timed(request, rotated(request, memory), clock)))
     except Unusable as reason:
         tell(("ended", reason.status, str(reason)))
     except (hconv.Unsupported, hconv.InvalidArgument) as reason:
