@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
+import math
 import os
 import re
 import shutil
@@ -147,25 +149,24 @@ def build_only(options, say) -> int:
     """Builds what a search would propose first, and copies the shipped library beside it."""
     builder = _builder(options)
     shutil.copy(options.build / "lib" / "libhconv.so", builder.cache / "libhconv.so")
-    manifest_text, failed = (ROOT / "schedules" / "variants.txt").read_text(), 0
-    end = time.monotonic() + (options.budget or float("inf"))
+    manifest_text = (ROOT / "schedules" / "variants.txt").read_text()
+    end = time.monotonic() + (options.budget or math.inf)
     for problem in problems_of(options):
-        import concurrent.futures
         shipped = {candidate.variant for candidate in shipped_candidates(manifest_text, problem)}
 
         def build(candidates):
-            todo = [c for c in candidates if c.variant not in shipped]
+            todo = [candidate for candidate in candidates if candidate.variant not in shipped]
             with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
                 reasons = [built.reason for built in pool.map(builder.get, todo)]
             for candidate, reason in zip(todo, reasons):
                 say(f"  {'failed' if reason else 'built '} {candidate.variant} {reason[:160]}")
-            return [None] * len(candidates)
+            return [None if candidate in todo and reasons[todo.index(candidate)] else 1.0 for candidate in candidates]
 
         say(str(problem))
         search = Search(plan_of(problem, options.algorithms), build, None, options.seed, options.jobs)
         search.start_with([])
         search.run(options.trials, end)
-    return 0 if not failed else 1
+    return 0
 
 
 def _device(options, runner: Runner) -> dict:
@@ -188,7 +189,7 @@ def tune(options, console) -> int:
     settings = tuner.Settings(options.work, library, (ROOT / "schedules" / "variants.txt").read_text(), device,
                               options.trials, options.rounds, options.jobs, options.seed,
                               algorithms=tuple(options.algorithms), storage=open_storage(options.storage))
-    end, undecided = time.monotonic() + (options.budget or float("inf")), 0
+    end, undecided = time.monotonic() + (options.budget or math.inf), 0
     with Shown(len(problems), console) as progress:
         tuning = tuner.Tuner(settings, Log(options.log, progress.note), builder, runner, progress)
         for number, problem in enumerate(problems):
@@ -230,11 +231,11 @@ def main(arguments=None) -> int:
         console.print(rich.markup.escape(text), soft_wrap=True)
 
     try:
-        options.work.mkdir(parents=True, exist_ok=True)
         if options.dry_run:
             return dry_run(options, say)
         if options.explain:
             return explain_log(options, say)
+        options.work.mkdir(parents=True, exist_ok=True)
         return build_only(options, say) if options.build_only else tune(options, console)
     except (BuildFolderError, LogError, table.TableError, RuntimeError) as reason:
         print(f"autotune: {reason}", file=sys.stderr)
