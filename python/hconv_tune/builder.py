@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 
 from . import machine
-from .candidate import Candidate
-from .problem import ROOT
+from .candidate import Candidate, shipped_candidates
+from .problem import ROOT, Problem
 
 import manifest  # noqa: E402  isort: skip
 import resources  # noqa: E402  isort: skip
@@ -184,6 +184,15 @@ class Builder:
         except OSError:  # another process was faster
             shutil.rmtree(work)
         return self.cached(candidate)
+
+    def candidates(self, problem: Problem) -> list[Candidate]:
+        """All that the cache has a library of, for the problem's type and target."""
+        found = []
+        for note in sorted(self.cache.glob("*/built.json")):
+            rows = note.with_name("variants.txt")
+            if rows.exists():
+                found += shipped_candidates(rows.read_text(), problem)
+        return [candidate for candidate in dict.fromkeys(found) if (self.cached(candidate) or Built(None)).library]
 
     def _build(self, candidate: Candidate, work: Path) -> None:
         rows = work / "variants.txt"

@@ -37,6 +37,10 @@ EXAMPLES = """examples:
   autotune.py --build-only, then --only-built elsewhere: compile where the CPUs are, measure where the GPU is"""
 
 
+# What the server of processes imports once: PyTorch takes seconds to.
+PRELOADED = {True: ("torch", "hconv_tune.worker"), False: ("hconv_tune.worker",)}
+
+
 def _words(allowed):
     def parse(text):
         found = [word for word in text.split(",") if word]
@@ -179,7 +183,7 @@ def _device(options, runner: Runner) -> dict:
 
 
 def tune(options, console) -> int:
-    builder, library, runner = _builder(options), _shipped_library(options), Runner()
+    builder, library, runner = _builder(options), _shipped_library(options), Runner(PRELOADED[options.target == "cuda"])
     device = _device(options, runner)
     path = options.table or options.work / f"{device['arch']}.txt"
     rows_path = path.with_suffix(".rows")
@@ -188,12 +192,16 @@ def tune(options, console) -> int:
     problems = problems_of(options)
     settings = tuner.Settings(options.work, library, (ROOT / "schedules" / "variants.txt").read_text(), device,
                               options.trials, options.rounds, options.jobs, options.seed,
-                              algorithms=tuple(options.algorithms), storage=open_storage(options.storage))
+                              algorithms=tuple(options.algorithms), storage=open_storage(options.storage),
+                              only_built=options.only_built)
     end, undecided = time.monotonic() + (options.budget or math.inf), 0
     with Shown(len(problems), console) as progress:
         tuning = tuner.Tuner(settings, Log(options.log, progress.note), builder, runner, progress)
         for number, problem in enumerate(problems):
             left = (end - time.monotonic()) / (len(problems) - number)
+            if left <= 0:
+                undecided += 1
+                continue
             deadline = time.monotonic() + left
             key = (device["arch"], problem.type, problem.mode, problem.extents)
             result = tuning.tune(problem, deadline, entries.get(key), "\n".join(rows))

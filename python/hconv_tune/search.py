@@ -57,6 +57,17 @@ def plan_of(problem: Problem, algorithms=()) -> Plan:
     return plan
 
 
+def only(plan: Plan, candidates) -> Plan:
+    """The plan of those candidates alone, as far as the problem's spaces have them."""
+    kept = []
+    for candidate in candidates:
+        for space in plan.spaces:
+            values = values_of(space, candidate) if space.algorithm == candidate.algorithm else None
+            if values and candidate_of(space, values, plan.problem)[0] == candidate:
+                kept.append((space, values, candidate))
+    return dataclasses.replace(plan, candidates=kept, combinations=len(kept), rejections=collections.Counter())
+
+
 def open_storage(where: str | None):
     """None: in memory, where the log alone carries a search over a restart. A URL (sqlite:///tune.db, mysql://...) or the
     path of a journal file spreads one search over several processes."""

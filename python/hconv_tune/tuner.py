@@ -14,7 +14,7 @@ from .candidate import Candidate, shipped_candidates
 from .log import VERSION, Log, identity
 from .problem import LAYOUT, Problem
 from .runner import Outcome, Runner
-from .search import Search, plan_of
+from .search import Search, only, plan_of
 from .table import Entry, milliseconds
 
 FINALISTS = 4       # besides the incumbent
@@ -37,6 +37,7 @@ class Settings:
     budget: float = 0.3  # seconds of timed runs of one measurement
     algorithms: tuple = ()
     storage: object = None
+    only_built: bool = False
 
 
 @dataclasses.dataclass
@@ -146,6 +147,8 @@ class Tuner:
             shipped += [c for c in shipped_candidates(extra_rows, problem) if c.variant not in names]
         incumbent = self.incumbent(problem, entry, shipped)
         start, plan = time.monotonic(), plan_of(problem, self.settings.algorithms)
+        if self.settings.only_built:
+            plan = only(plan, [*shipped, *self.builder.candidates(problem)])
         search = Search(plan, lambda candidates: self._evaluate(problem, candidates, names), self.settings.storage,
                         self.settings.seed, self.settings.jobs, self.progress.searched)
         self.progress.problem(problem, plan, incumbent)

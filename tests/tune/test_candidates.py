@@ -195,3 +195,17 @@ def test_faults_are_sentences(tmp_path, capsys, arguments, sentence):
     except SystemExit as ended:
         status = ended.code
     assert status == 2 and sentence in capsys.readouterr().err
+
+
+def test_what_was_built_elsewhere_is_measured_alone(build_dir, tmp_path):
+    """--build-only, then --only-built: no build folder, and only the candidates that are there."""
+    work, nowhere = tmp_path / "carried", tmp_path / "nowhere"
+    common = ["--target", "cpu_baseline", "--shapes", SHAPE, "--work", str(work)]
+    done = run(build_dir, work, "--build-only", "--trials", "1")
+    assert done.returncode == 0 and done.stdout.count("built ") == 1, done.stdout + done.stderr
+    done = subprocess.run([sys.executable, str(ROOT / "tools" / "autotune.py"), *common, "--build", str(nowhere),
+                           "--only-built"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    measured = {r["variant"] for r in read(work / "log.jsonl") if r["kind"] == "measurement"}
+    shipped = {c.variant for c in shipped_candidates(MANIFEST, PROBLEM)}
+    assert len(measured) == 2 and len(measured - shipped) == 1
