@@ -112,7 +112,7 @@ def test_a_cache_serves_without_a_build_but_not_for_other_sources(folder, work):
 
 def command(build_dir, work, *more):
     return [sys.executable, str(ROOT / "tools" / "autotune.py"), "--target", "cpu_baseline", "--shapes", SHAPE,
-            "--trials", "3", "--jobs", "1", "--build", str(build_dir), "--work", str(work), *more]
+            "--algorithms", "direct", "--trials", "3", "--jobs", "1", "--build", str(build_dir), "--work", str(work), *more]
 
 
 def run(build_dir, work, *more):
@@ -200,7 +200,7 @@ def test_faults_are_sentences(tmp_path, capsys, arguments, sentence):
 def test_what_was_built_elsewhere_is_measured_alone(build_dir, tmp_path):
     """--build-only, then --only-built: no build folder, and only the candidates that are there."""
     work, nowhere = tmp_path / "carried", tmp_path / "nowhere"
-    common = ["--target", "cpu_baseline", "--shapes", SHAPE, "--work", str(work)]
+    common = ["--target", "cpu_baseline", "--shapes", SHAPE, "--work", str(work), "--algorithms", "direct"]
     done = run(build_dir, work, "--build-only", "--trials", "1")
     assert done.returncode == 0 and done.stdout.count("built ") == 1, done.stdout + done.stderr
     done = subprocess.run([sys.executable, str(ROOT / "tools" / "autotune.py"), *common, "--build", str(nowhere),

@@ -32,7 +32,7 @@ class Times:
 
 
 def searched(problem, trials, times, **other):
-    search = Search(plan_of(problem), times, **other)
+    search = Search(plan_of(problem, ["direct"] if problem is SMALL else []), times, **other)
     search.start_with([])
     search.run(trials, FOREVER)
     return search
@@ -41,7 +41,7 @@ def searched(problem, trials, times, **other):
 def test_a_small_space_is_measured_whole_and_once():
     times = Times()
     search = searched(SMALL, 1000, times)
-    plan = plan_of(SMALL)
+    plan = plan_of(SMALL, ["direct"])
     assert sorted(times.asked) == sorted(c.variant for _, _, c in plan.candidates) and len(plan.candidates) == 24
     assert sum(plan.rejections.values()) + len(plan.candidates) == plan.combinations == 40
     assert search.rejections == plan.rejections
@@ -51,7 +51,7 @@ def test_the_budget_of_trials_and_time_is_kept():
     times = Times()
     searched(SMALL, 5, times)
     assert len(times.asked) == 5
-    late = Search(plan_of(SMALL), times)
+    late = Search(plan_of(SMALL, ["direct"]), times)
     late.start_with([])
     late.run(100, time.monotonic() - 1)
     assert len(times.asked) == 5
@@ -81,14 +81,14 @@ def test_failures_are_results_too():
     search = searched(SMALL, 1000, times)
     assert len(search.found) == 24 and None in search.found.values()
     assert sum(ms is None for ms in search.found.values()) == sum(
-        dict(c.parameters)["tile_ow"] > 8 for _, _, c in plan_of(SMALL).candidates)
+        dict(c.parameters)["tile_ow"] > 8 for _, _, c in plan_of(SMALL, ["direct"]).candidates)
 
 
 def test_two_searches_share_a_storage(tmp_path):
     one, other, where = Times(), Times(), str(tmp_path / "journal")
-    first = Search(plan_of(SMALL), one, open_storage(where))
+    first = Search(plan_of(SMALL, ["direct"]), one, open_storage(where))
     first.start_with([])
-    second = Search(plan_of(SMALL), other, open_storage(where))
+    second = Search(plan_of(SMALL, ["direct"]), other, open_storage(where))
     second.start_with([])
     for _ in range(12):
         first.run(len(first.found) + 1, FOREVER)
@@ -98,7 +98,7 @@ def test_two_searches_share_a_storage(tmp_path):
 
 def test_what_a_dead_process_took_is_measured(tmp_path):
     where = str(tmp_path / "journal")
-    dead = Search(plan_of(SMALL), Times(), open_storage(where))
+    dead = Search(plan_of(SMALL, ["direct"]), Times(), open_storage(where))
     dead.start_with([])
     assert len(dead._ask(3)) == 3  # and never told
     times = Times()

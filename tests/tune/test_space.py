@@ -5,7 +5,7 @@ import random
 import pytest
 from conftest import ROOT
 from hconv_measure.shapes import parse_shape, read_shapes
-from hconv_tune import space
+from hconv_tune import rules, space
 from hconv_tune.candidate import Candidate, shipped_candidates
 from hconv_tune.problem import Problem
 
@@ -67,14 +67,14 @@ def test_every_rule_and_limit_is_needed():
     """Each rejects something."""
     fired = set()
     for asked, chosen, values in drawn(2, 12000):
-        for rule in (*chosen.rules, *(chosen.limits[key] for key in chosen.limits)):
+        for rule in (*chosen.rules, *chosen.limits.values()):
             single = next((key for key in chosen.limits if chosen.limits[key] is rule), None)
             if rule(values[single] if single else values, asked):
                 fired.add(rule)
     strict = problem(SHAPES[0], mode="strict")
     transform = next(s for s in space.spaces_of(strict) if s.algorithm == "transform")
     values = {key: options[0] for key, options in transform.values.items()}
-    fired.update([space._not_strict] if space._not_strict(values, strict) else [])
+    fired.update([rules.not_strict] if rules.not_strict(values, strict) else [])
     for chosen in space.SPACES:
         for rule in (*chosen.rules, *chosen.limits.values()):
             assert rule in fired, f"{rule.__name__} rejects nothing"
@@ -90,7 +90,7 @@ def test_limits_leave_the_values_that_candidates_use():
 
 def test_reasons_name_what_was_found():
     asked = problem("1,64,58,58,3,3", target="cpu_avx512")
-    chosen = space.spaces_of(asked)[0]
+    chosen = space.spaces_of(asked, ["direct"])[0]
     assert space.candidate_of(chosen, {"tile_oc": 64, "tile_ow": 28}, asked)[1] == (
         "117 vectors are more than the 32 registers")
     narrow = problem("1,64,58,10,3,3", target="cpu_avx512")
