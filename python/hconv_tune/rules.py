@@ -98,8 +98,8 @@ def product_lanes(p, problem):
 
 
 def mma_warps(p, problem):
-    warps = warps(p, 1)
-    return "" if 1 <= warps <= 16 else f"a block would have {warps} warps, expected 1 to 16"
+    count = warps(p, 1)
+    return "" if 1 <= count <= 16 else f"a block would have {count} warps, expected 1 to 16"
 
 
 def unrolled(p, problem):
