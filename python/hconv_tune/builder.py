@@ -70,7 +70,8 @@ class BuildFolder:
                                    "--preset default.")
         built = self.generators.stat().st_mtime
         newer = [path for folder in ("codegen", "generators", "schedules") for path in (ROOT / folder).rglob("*")
-                 if path.suffix in machine.SOURCES and path.stat().st_mtime > built]
+                 if path.suffix in machine.SOURCES and path.stat().st_mtime > built
+                 and "prelude" not in path.parts]  # which nvcc reads, not the generators
         if newer:
             raise BuildFolderError(f"{newer[0].relative_to(ROOT)} is newer than {self.generators}: build first.")
         lines = (line.partition("=") for line in (self.path / "CMakeCache.txt").read_text().splitlines() if "=" in line)

@@ -17,7 +17,8 @@ from .runner import Outcome, Runner
 from .search import Search, only, plan_of
 from .table import Entry, milliseconds
 
-FINALISTS = 4       # besides the incumbent
+FINALISTS = 4       # besides the incumbent and the next
+SHIPPED_FINALISTS = 2
 FINAL_WITHIN = 1.2  # of the best of the search
 GIVE_UP = 3.0       # times the best: three samples of such a candidate are enough
 SEARCH_SHARE = 0.7  # of a problem's time; the rest is for the finals
@@ -198,7 +199,8 @@ class Tuner:
         if not ranked:
             return None
         near = [r["variant"] for r in ranked if r["median_ms"] <= FINAL_WITHIN * ranked[0]["median_ms"]]
-        names = [name for name in near if name != incumbent][:FINALISTS]
+        near = [name for name in near if name != incumbent]
+        names = near[:FINALISTS] + [name for name in near[FINALISTS:] if name in shipped][:SHIPPED_FINALISTS]
         if any(r["variant"] == incumbent for r in ranked):
             names.append(incumbent)
         best, runs = ranked[0]["median_ms"], {name: [] for name in names}
