@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
 
 from lib.records import COLUMNS, Record, ratio_table, variant_table  # noqa: E402
-from lib.shapes import collect_shapes  # noqa: E402
+from hconv_measure.shapes import collect_shapes  # noqa: E402
 
 KINDS, MODES = ("f32", "bf16", "f16"), ("fp32", "strict", "tf32")
 EXAMPLES = """examples:
@@ -79,7 +79,7 @@ def wanted(name: str, mode: str, choice: str) -> bool:
 
 def measure_peer(peer, case, clock, torch):
     """A Record, or None where the peer does not serve the case."""
-    from lib.bounds import bound
+    from hconv_measure.bounds import bound
     from lib.peers import Skip
     common = dict(shape=str(case.shape), kind=case.kind, mode=peer.mode, who=peer.name, flops=case.shape.flops)
     peer.switch()
@@ -99,7 +99,7 @@ def measure_peer(peer, case, clock, torch):
 def measure_shape(shape, kind, options, peers, clock, generator, torch):
     """All records of one shape in one type."""
     from lib import ours
-    from lib.data import Case
+    from hconv_measure.data import Case
     from lib.peers import set_switches
     set_switches()
     case = Case(shape, kind, options.device, generator)
@@ -147,7 +147,8 @@ def prepare_device(options):
         raise RuntimeError("PyTorch is not installed, and compare.py needs it for the peers and the reference.") from None
     if options.device == "cuda" and not torch.cuda.is_available():
         raise RuntimeError("PyTorch finds no CUDA device here; --device cpu compares the CPU variants.")
-    from lib import measure, peers
+    from hconv_measure import clocks
+    from lib import peers
     import hconv
     try:
         hconv.version()
@@ -161,7 +162,7 @@ def prepare_device(options):
             chosen.append(peers.triton_peer(path, f"triton {name}" if name else None))
     except (hconv.Error, ValueError, OSError) as reason:
         raise RuntimeError(str(reason)) from None
-    clock = measure.GpuClock(options.budget) if options.device == "cuda" else measure.CpuClock(options.budget)
+    clock = clocks.GpuClock(options.budget) if options.device == "cuda" else clocks.CpuClock(options.budget)
     if options.threads:
         torch.set_num_threads(options.threads)
     return torch, clock, [peer for peer in chosen if wanted(peer.name, peer.mode, options.peers)]

@@ -14,9 +14,9 @@ import argparse
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from lib.shapes import parse_shape  # noqa: E402
+from hconv_measure.shapes import parse_shape  # noqa: E402
 
 AXES = {"batch": "B", "in_channels": "C", "width": "W"}
 

@@ -1,1 +1,1 @@
-"""Parts of bench/compare.py. shapes, bounds and records need nothing but Python; the others need PyTorch."""
+"""Parts of bench/compare.py. records and variants need nothing but Python; the others need PyTorch."""

@@ -7,9 +7,9 @@ import os
 
 import hconv
 from hconv._native import library
+from hconv_measure.bounds import bound, transform_bound
+from hconv_measure.data import GuardedOutput
 
-from .bounds import bound, transform_bound
-from .data import GuardedOutput
 from .records import Record
 from .variants import variant_names
 

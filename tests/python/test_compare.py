@@ -7,7 +7,8 @@ import compare
 import numpy
 import pytest
 from conftest import ROOT
-from lib import bounds, records, shapes, variants
+from hconv_measure import bounds, runs, shapes
+from lib import records, variants
 from lib.records import Record
 
 
@@ -54,9 +55,9 @@ def test_perf_shapes_hold_the_contest():
 
 
 def test_statistics():
-    assert records.median([5, 1, 3]) == 3 and records.median([4, 1, 3, 2]) == 2.5
+    assert runs.median([5, 1, 3]) == 3 and runs.median([4, 1, 3, 2]) == 2.5
     assert records.geometric_mean([1, 4]) == pytest.approx(2) and math.isnan(records.geometric_mean([]))
-    assert records.runs_for(0.01, 0.1) == 10 and records.runs_for(1, 0.1) == 3 and records.runs_for(0, 0.1) == 50
+    assert runs.runs_for(0.01, 0.1) == 10 and runs.runs_for(1, 0.1) == 3 and runs.runs_for(0, 0.1) == 50
 
 
 @pytest.mark.parametrize("n", (1, 64, 1024, 8192))

@@ -7,7 +7,7 @@ import math
 import torch
 import torch.nn.functional as functional
 
-from .bounds import Bound
+from .bounds import Bound, fault
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
@@ -48,9 +48,6 @@ class Case:
         self.w = torch.randn(kernel, device=device, generator=generator).to(TYPES[kind])
         compute = reference_direct if shape.flops < DIRECT_FLOPS else reference_fft
         self.reference = compute(self.x, self.w, shape.padding)
-        self.norm = self.reference.norm().item()
-        # What the bounds are relative to: few outputs may all be small by chance, but not their rounding errors.
-        self.rms = max(self.norm / math.sqrt(self.reference.numel()), math.sqrt(shape.reduction))
 
     def check(self, y, limit: Bound) -> tuple:
         """(relative L2 error, "" or why the result is wrong)."""
@@ -58,17 +55,7 @@ class Case:
             return math.nan, f"The output has the shape {tuple(y.shape)}; expected {self.shape.output}."
         if y.dtype != TYPES[self.kind]:
             return math.nan, f"The output is {y.dtype}; expected {TYPES[self.kind]}."
-        difference = (y.double() - self.reference).abs()
-        error = difference.norm().item() / self.norm if self.norm else math.nan
-        spread = difference.norm().item() / math.sqrt(difference.numel()) / self.rms
-        if not spread <= limit.relative:  # NaN is never within
-            return error, f"The relative L2 error is {spread:.2e}; expected at most {limit.relative:.2e}."
-        allowed = self.reference.abs() * limit.store + (limit.noise * self.rms + limit.smallest)
-        beyond = int((difference > allowed).sum().item())
-        if beyond:
-            worst = (difference / allowed).max().item()
-            return error, f"{beyond} elements are beyond their bound, the worst by a factor of {worst:.1f}."
-        return error, ""
+        return fault(y.double(), self.reference, limit, self.shape.reduction)
 
 
 class GuardedOutput:

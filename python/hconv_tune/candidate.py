@@ -1,0 +1,70 @@
+"""A point of the search space, as rows of the manifest."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .problem import Problem  # before manifest: it adds the path
+
+import manifest  # noqa: E402  isort: skip
+
+FFT_KEYS = ("fft_h", "fft_w")
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """`parameters` are the manifest's keys; of transform those of the transforms and of their product together."""
+
+    algorithm: str
+    type: str
+    target: str
+    parameters: tuple  # of (key, value), sorted
+
+    @classmethod
+    def of(cls, algorithm: str, type: str, target: str, parameters: dict) -> "Candidate":
+        """Parameters that a row may leave out are left out where they have the default's value."""
+        told = {key: value for key, value in parameters.items() if manifest.DEFAULTS.get(key) != value}
+        return cls(algorithm, type, target, tuple(sorted(told.items())))
+
+    def rows(self) -> list[str]:
+        """Lines of schedules/variants.txt."""
+        values = dict(self.parameters)
+        order = [key for key in manifest.KEYS if key in values]
+        parts = [(self.algorithm, self.type, order)]
+        if self.algorithm == "transform":
+            parts = [("transform", self.type, FFT_KEYS),
+                     ("spectral_product", "f32", [key for key in order if key not in FFT_KEYS])]
+        return [" ".join([algorithm, type, self.target, *(f"{key}={values[key]}" for key in keys)])
+                for algorithm, type, keys in parts]
+
+    def variants(self) -> list:
+        """The manifest's rows read back. Raises ManifestError with the sentence why one is not allowed."""
+        return [variant for row in self.rows() for variant in manifest.parse_line(row)]
+
+    @property
+    def variant(self) -> str:
+        """What HCONV_VARIANT takes: the name, of transform with a '+' and the product's behind it."""
+        return "+".join(variant.name for variant in self.variants())
+
+    def helpers(self) -> list[str]:
+        """Rows of the kernels that lay out weights and x for this one."""
+        bits = "b32" if self.type == "f32" else "b16"
+        memory = "cuda" if self.target == "cuda" else "cpu"
+        packs = [f"pack {bits} {memory}"] if self.algorithm != "transform" else []
+        return packs + (["pack_input b16 cuda"] if self.algorithm == "mma" else [])
+
+
+def shipped_candidates(manifest_text: str, problem: Problem) -> list[Candidate]:
+    """The candidates that the manifest already has for a problem's type and target; of transform each with each product."""
+    found, transforms, products = [], [], []
+    for variant in manifest.parse(manifest_text):
+        if variant.target != problem.target:
+            continue
+        if variant.algorithm == "spectral_product":
+            products.append(variant)
+        elif variant.type == problem.type and variant.algorithm == "transform":
+            transforms.append(variant)
+        elif variant.type == problem.type:
+            found.append(Candidate.of(variant.algorithm, variant.type, variant.target, variant.params))
+    found += [Candidate.of("transform", t.type, t.target, {**t.params, **p.params}) for t in transforms for p in products]
+    return found
