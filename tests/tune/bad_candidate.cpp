@@ -1,5 +1,5 @@
-// A convolution for a CPU as a generator would have made it, but with a fault: KIND 1 leaves a column out, 2 writes beyond
-// y, 3 crashes where y is wide, 4 never ends there. NAME is the variant's.
+// A convolution for a CPU as a generator would have made it, but with a fault: KIND 1 leaves a column out, 2 writes
+// beyond y, 3 crashes where y is wide, 4 never ends there. NAME is the variant's.
 #include "HalideRuntime.h"
 
 #include <cstdint>
@@ -14,7 +14,7 @@ float *at(const halide_buffer_t *b, int x, int y, int z, int n) {
 } // namespace
 
 extern "C" int NAME(const void *, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, int32_t has_bias,
-                    int32_t pad_top, int32_t pad_left, int32_t, halide_buffer_t *y) {
+                    int32_t pad_top, int32_t pad_left, int32_t, int32_t, int32_t, int32_t, halide_buffer_t *y) {
   const auto extent = [](const halide_buffer_t *b, int d) { return b->dim[d].extent; };
   for (int b = 0; b < extent(y, 3); b++)
     for (int oc = 0; oc < extent(y, 2); oc++)
