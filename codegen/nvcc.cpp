@@ -84,6 +84,17 @@ void publish(const fs::path &from, const fs::path &to) {
                               << " in the folder of HCONV_NVCC_CACHE: " << error.message();
 }
 
+bool is_ptx(const std::string &arch) {
+  return arch.compare(0, 3, "ptx") == 0;
+}
+
+/** Whether machine code for `arch` is assembled from the image's PTX, as a driver does that loads it: one run of the
+ * compiler less. Not so for an architecture with a letter, whose own instructions only its own PTX can hold. */
+bool assembles_ptx(const std::string &arch, const std::string &ptx) {
+  const auto digits = [](const std::string &s) { return !s.empty() && std::all_of(s.begin(), s.end(), isdigit); };
+  return digits(arch) && digits(ptx) && std::stoi(arch) >= std::stoi(ptx);
+}
+
 } // namespace
 
 std::vector<std::string> split(const std::string &text, char separator) {
@@ -131,10 +142,15 @@ NvccResult run_nvcc(const NvccJob &job) {
   for (const std::string &folder : job.includes)
     _halide_user_assert(fs::is_directory(folder)) << "The include folder " << folder << " does not exist";
   std::vector<std::string> flags = {"--fatbin", "-std=c++17", "-O3", "-Xptxas", "-v", "-diag-suppress", "177"};
-  for (const std::string &arch : split(job.archs, ',')) {
-    const bool ptx = arch.compare(0, 3, "ptx") == 0;
-    const std::string number = ptx ? arch.substr(3) : arch;
-    flags.push_back("-gencode=arch=compute_" + number + ",code=" + (ptx ? "compute_" : "sm_") + number);
+  const std::vector<std::string> archs = split(job.archs, ',');
+  const auto ptx = std::find_if(archs.begin(), archs.end(), is_ptx);
+  for (const std::string &arch : archs) {
+    if (is_ptx(arch))
+      flags.push_back("-gencode=arch=compute_" + arch.substr(3) + ",code=compute_" + arch.substr(3));
+    else
+      flags.push_back("-gencode=arch=compute_" +
+                      (ptx != archs.end() && assembles_ptx(arch, ptx->substr(3)) ? ptx->substr(3) : arch) +
+                      ",code=sm_" + arch);
   }
   const fs::path base = fs::path(job.source).replace_extension();
   const fs::path image = base.string() + ".fatbin", log = base.string() + ".nvcc.log";
@@ -149,8 +165,11 @@ NvccResult run_nvcc(const NvccJob &job) {
     const std::string key = cache_key(job, flags, log);
     cached_image = fs::path(cache) / (key + ".fatbin");
     cached_log = fs::path(cache) / (key + ".log");
-    if (fs::exists(cached_image) && fs::exists(cached_log))
-      return {read_file(cached_image), parse_ptxas(read_file(cached_log))};
+    if (fs::exists(cached_image) && fs::exists(cached_log)) {
+      fs::copy_file(cached_image, image, fs::copy_options::overwrite_existing);
+      fs::copy_file(cached_log, log, fs::copy_options::overwrite_existing);
+      return {read_file(image), parse_ptxas(read_file(log))};
+    }
   }
   std::vector<std::string> argv = {job.compiler};
   argv.insert(argv.end(), flags.begin(), flags.end());

@@ -25,9 +25,9 @@ struct NvccResult {
   std::vector<KernelResources> resources;
 };
 
-/** Compiles. When the environment names a folder in HCONV_NVCC_CACHE, results are kept there under a key of the source,
- * the headers, the flags and the compiler's version; a result appears by an atomic rename. Failure is a Halide compile
- * error with the compiler's own text. */
+/** Compiles to NAME.fatbin and NAME.nvcc.log beside NAME.cu, the source. When the environment names a folder in
+ * HCONV_NVCC_CACHE, results are kept there under a key of the source, the headers, the flags and the compiler's
+ * version; a result appears by an atomic rename. Failure is a Halide compile error with the compiler's own text. */
 NvccResult run_nvcc(const NvccJob &job);
 
 /** Reads the resources out of the text of `ptxas -v`. */

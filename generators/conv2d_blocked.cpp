@@ -1,5 +1,7 @@
 #include "conv2d_blocked.h"
 
+#include "rounded.h"
+
 using namespace Halide;
 
 namespace hconv {
@@ -26,20 +28,6 @@ void define_x_tile(const BlockedConv2D &conv, Func x_tile, const DirectConv2DInp
     guard.where(whole ? first < cast<uint32_t>(whole_columns) : w >= whole_columns && w < W);
     x_tile(w, h, c, b) = cast<float>(in.x(promised(w + guard, W), promised(h, H), promised(c, IC), b));
   }
-}
-
-} // namespace
-
-namespace {
-
-/** The sum in the element type. Without F16C, Halide's conversion to float16 makes infinity of a NaN, so its bits are
- * tested first: float comparisons may be taken for granted by the compiler. */
-Expr rounded(const Expr &sum, Type element) {
-  if (element != Float(16))
-    return cast(element, sum);
-  Expr magnitude = reinterpret<uint32_t>(sum) & Expr(uint32_t(0x7fffffff));
-  Expr is_nan = magnitude > Expr(uint32_t(0x7f800000));
-  return select(is_nan, reinterpret(Float(16), cast(UInt(16), 0x7e00)), cast(element, sum));
 }
 
 } // namespace

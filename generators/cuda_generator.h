@@ -36,13 +36,6 @@ public:
   }
 
 protected:
-  /** For generators that have a schedule for GPUs only. */
-  void expect_gpu() {
-    _halide_user_assert(this->get_target().has_gpu_feature())
-        << variant.value() << " is generated for " << this->get_target().to_string()
-        << ", expected a target with a GPU: there is no schedule for others";
-  }
-
   /** What the schedule asks of the back end's passes. */
   virtual void request(CudaBackendOptions &) {}
 };

@@ -48,25 +48,69 @@ size_t reversed_bits(size_t i, size_t size) {
   return result;
 }
 
-} // namespace
-
-Line fourier_transform(const Line &in, Direction direction, const Hold &hold) {
+Line in_reversed_bits(const Line &in) {
   const size_t points = in.size();
   _halide_user_assert(points >= 2 && (points & (points - 1)) == 0)
       << "A transform of " << points << " points, expected a power of two";
   Line line(points);
   for (size_t i = 0; i < points; i++)
     line[i] = in[reversed_bits(i, points)];
-  const int sign = direction == Direction::forward ? -1 : 1;
-  for (size_t size = 2; size <= points; size *= 2) {
-    Line next(points);
-    for (size_t first = 0; first < points; first += size) {
-      for (size_t k = 0; k < size / 2; k++) {
-        const size_t low = first + k, high = low + size / 2;
-        butterfly(line[low], line[high], int(k), int(size), sign, next[low], next[high]);
+  return line;
+}
+
+int sign_of(Direction direction) {
+  return direction == Direction::forward ? -1 : 1;
+}
+
+/** One level of butterflies that makes transforms of `size` points, on those of a line's points that are `stride`
+ * apart from `first` on. */
+Line level_of(const Line &points, size_t first, size_t stride, size_t size, int sign) {
+  const size_t half = size / 2 / stride; // apart in `points`
+  Line next(points.size());
+  for (size_t low = 0; low < points.size(); low++) {
+    const size_t high = low + half;
+    if (low / half % 2 == 0)
+      butterfly(points[low], points[high], int((first + low * stride) % size), int(size), sign, next[low], next[high]);
+  }
+  return next;
+}
+
+} // namespace
+
+Line fourier_transform(const Line &in, Direction direction, const Hold &hold) {
+  Line line = in_reversed_bits(in);
+  for (size_t size = 2; size <= in.size(); size *= 2) {
+    line = level_of(line, 0, 1, size, sign_of(direction));
+    if (size < in.size())
+      line = hold(line);
+  }
+  return line;
+}
+
+Line fourier_transform(const Line &in, Direction direction, const Hold &hold, int levels) {
+  Line line = in_reversed_bits(in);
+  size_t all_levels = 0;
+  while (size_t(1) << all_levels < in.size())
+    all_levels++;
+  size_t passes = (all_levels + size_t(levels) - 1) / size_t(levels);
+  for (size_t done = 0; passes > 0; passes--) {
+    const size_t now = (all_levels - done + passes - 1) / passes; // levels of this pass
+    const size_t stride = size_t(1) << done, taken = size_t(1) << now;
+    for (size_t block = 0; block < in.size(); block += stride * taken) {
+      for (size_t first = block; first < block + stride; first++) {
+        Line points(taken);
+        for (size_t i = 0; i < taken; i++)
+          points[i] = line[first + i * stride];
+        for (size_t size = 2 * stride; size <= stride * taken; size *= 2) {
+          points = level_of(points, first, stride, size, sign_of(direction));
+          if (size < in.size())
+            points = hold(points);
+        }
+        for (size_t i = 0; i < taken; i++)
+          line[first + i * stride] = points[i];
       }
     }
-    line = size < points ? hold(next) : next;
+    done += now;
   }
   return line;
 }

@@ -25,4 +25,8 @@ enum class Direction { forward, inverse };
  * it is. */
 Line fourier_transform(const Line &in, Direction direction, const Hold &hold);
 
+/** The same in passes of up to `levels` levels. Within a pass, 2^levels points at a time go through its levels before
+ * the next do, so that they can stay in registers; hold is called for those points. */
+Line fourier_transform(const Line &in, Direction direction, const Hold &hold, int levels);
+
 } // namespace hconv

@@ -1,6 +1,7 @@
 /** Generator spectral_product: one batched complex matrix product, a frequency each, for one set of tiles. */
 #include "cuda_generator.h"
 #include "product_algorithm.h"
+#include "schedules/product_cpu.h"
 #include "schedules/product_cuda.h"
 
 namespace {
@@ -21,10 +22,12 @@ public:
 
   void generate() {
     _halide_user_assert(element == Halide::Float(32)) << "type is " << element.value() << ", expected float32";
-    expect_gpu();
     promise_whole_tiles();
-    hconv::SpectralProduct p = hconv::spectral_product(
-        x, w, whole(x.dim(2).extent(), ic), products == 3 ? hconv::ComplexProduct::three : hconv::ComplexProduct::four);
+    const Halide::Expr channels = whole(x.dim(2).extent(), ic);
+    const hconv::ComplexProduct form = products == 3 ? hconv::ComplexProduct::three : hconv::ComplexProduct::four;
+    hconv::SpectralProduct p = hconv::spectral_product(x, w, channels, form);
+    if (!get_target().has_gpu_feature())
+      return for_cpu(p, channels, form);
     y(p.n, p.c, p.oc, p.f) = p.y(p.n, p.c, p.oc, p.f);
     hconv::schedule_product_cuda(p, y, {tile_oc, tile_ow, thread_oc, thread_ow, ic, warps});
   }
@@ -39,6 +42,23 @@ public:
   }
 
 private:
+  void for_cpu(hconv::SpectralProduct &p, const Halide::Expr &channels, hconv::ComplexProduct form) {
+    const hconv::ProductCpuProblem problem{y.dim(0).extent(), y.dim(2).extent(), x.dim(2).extent(), y.dim(3).extent()};
+    const int lanes = get_target().natural_vector_size<float>();
+    const hconv::ProductCpuTiles tiles{tile_oc, tile_ow};
+    const Halide::Expr one_chain = p.y(p.n, p.c, p.oc, p.f);
+    if (sum_ic == 0) {
+      y(p.n, p.c, p.oc, p.f) = one_chain;
+      hconv::schedule_product_cpu(p, nullptr, y, tiles, problem, lanes);
+      return;
+    }
+    hconv::SpectralProduct in_blocks = hconv::spectral_product(x, w, channels, form, sum_ic);
+    const Halide::Expr in_one_chain = channels <= int(sum_ic);
+    y(p.n, p.c, p.oc, p.f) = Halide::select(in_one_chain, one_chain, in_blocks.y(p.n, p.c, p.oc, p.f));
+    hconv::schedule_product_cpu(p, &in_blocks, y, tiles, problem, lanes);
+    y.specialize(in_one_chain);
+  }
+
   static Halide::Expr whole(const Halide::Expr &extent, int tile) { return extent / tile * tile; }
 
   /** Dense spectra of whole tiles at aligned addresses: no copy needs a guard. */

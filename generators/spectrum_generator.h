@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda_generator.h"
+#include "schedules/spectrum_cpu.h"
 #include "schedules/spectrum_cuda.h"
 #include "spectrum_algorithm.h"
 
@@ -26,6 +27,10 @@ protected:
   }
 
   SpectrumTile size() const { return {fft_h, fft_w}; }
+  bool on_gpu() const { return this->get_target().has_gpu_feature(); }
+  SpectrumBlocks blocks() const {
+    return spectrum_cpu_blocks(this->get_target().template natural_vector_size<float>());
+  }
 
   /** A caller's tensor: dense or not, from 0. */
   template <typename Tensor> void from_zero(Tensor &tensor) {
@@ -35,7 +40,7 @@ protected:
 
   /** A spectrum, of whole groups of n. */
   template <typename Tensor> void promise_spectrum(Tensor &spectrum) {
-    const int group = spectrum_group(size());
+    const int group = on_gpu() ? spectrum_group(size()) : blocks().lanes;
     spectrum.dim(0).set_bounds(0, spectrum.dim(0).extent() / group * group);
     spectrum.dim(1).set_bounds(0, 2).set_stride(spectrum.dim(1).stride() / group * group);
     spectrum.dim(2).set_min(0).set_stride(spectrum.dim(2).stride() / group * group);

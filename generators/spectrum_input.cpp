@@ -15,15 +15,20 @@ public:
   void configure() { x.set_type(element); }
 
   void generate() {
-    expect_gpu();
     Expr extent[4];
     extents_of(x, extent);
-    hconv::ForwardSpectrum s =
-        hconv::input_spectrum(spectrum, size(), x, extent, {step_h, step_w, tiles_h, tiles_w, first_tile}, pad_top,
-                              pad_left, hconv::Outside::never_read);
+    const hconv::TileGrid grid{step_h, step_w, tiles_h, tiles_w, first_tile};
     from_zero(x);
     promise_spectrum(spectrum);
-    hconv::schedule_spectrum_cuda(s, size());
+    if (on_gpu()) {
+      hconv::ForwardSpectrum s =
+          hconv::input_spectrum(spectrum, size(), x, extent, grid, pad_top, pad_left, hconv::Outside::never_read);
+      hconv::schedule_spectrum_cuda(s, size());
+    } else {
+      hconv::BlockedForward s =
+          hconv::blocked_input_spectrum(spectrum, size(), blocks(), x, extent, grid, pad_top, pad_left);
+      hconv::schedule_spectrum_cpu(s, size(), blocks());
+    }
   }
 };
 

@@ -19,16 +19,22 @@ public:
   }
 
   void generate() {
-    expect_gpu();
     Expr extent[4];
     extents_of(y, extent);
-    hconv::InverseSpectrum s =
-        hconv::output_spectrum(y, extent, element, size(), spectrum, spectrum.dim(0).extent(),
-                               {step_h, step_w, tiles_h, tiles_w, first_tile}, bias, bias.dim(0).extent(), has_bias);
+    const hconv::TileGrid grid{step_h, step_w, tiles_h, tiles_w, first_tile};
     from_zero(y);
     bias.dim(0).set_min(0);
     promise_spectrum(spectrum);
-    hconv::schedule_spectrum_cuda(s, size());
+    Expr tiles = spectrum.dim(0).extent(), biases = bias.dim(0).extent();
+    if (on_gpu()) {
+      hconv::InverseSpectrum s =
+          hconv::output_spectrum(y, extent, element, size(), spectrum, tiles, grid, bias, biases, has_bias);
+      hconv::schedule_spectrum_cuda(s, size());
+    } else {
+      hconv::BlockedInverse s = hconv::blocked_output_spectrum(y, extent, element, size(), blocks(), spectrum, tiles,
+                                                               grid, bias, biases, has_bias);
+      hconv::schedule_spectrum_cpu(s, size(), blocks());
+    }
   }
 };
 

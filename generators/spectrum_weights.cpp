@@ -14,13 +14,17 @@ public:
   void configure() { w.set_type(element); }
 
   void generate() {
-    expect_gpu();
     Expr extent[4];
     extents_of(w, extent);
-    hconv::ForwardSpectrum s = hconv::weights_spectrum(spectrum, size(), w, extent, hconv::Outside::never_read);
     from_zero(w);
     promise_spectrum(spectrum);
-    hconv::schedule_spectrum_cuda(s, size());
+    if (on_gpu()) {
+      hconv::ForwardSpectrum s = hconv::weights_spectrum(spectrum, size(), w, extent, hconv::Outside::never_read);
+      hconv::schedule_spectrum_cuda(s, size());
+    } else {
+      hconv::BlockedForward s = hconv::blocked_weights_spectrum(spectrum, size(), blocks(), w, extent);
+      hconv::schedule_spectrum_cpu(s, size(), blocks());
+    }
   }
 };
 

@@ -63,7 +63,7 @@ struct CpuTransformSpeeds {
   double fft_operations; ///< operations of the transforms
   double bytes;          ///< of spectra written or read
 };
-CpuTransformSpeeds cpu_transform_speeds();
+CpuTransformSpeeds cpu_transform_speeds(Target target);
 
 /// The CPU's targets, the preferred one first.
 struct Preference {

@@ -65,7 +65,9 @@ constexpr ProductSpeed products[] = {
 // all transform variants on shapes/perf.txt (docs/benchmarks.md).
 constexpr TransformSpeeds transforms = {200, 29, 45, 40e6, 3000};
 constexpr TileSpeed tile_lines[] = {{16, 0.80, 3500}, {32, 0.66, 6000}, {64, 0.50, 10000}};
-constexpr CpuTransformSpeeds cpu_transforms = {0.8, 0.5, 1.0};
+// Measured on one thread of a Zen 4 (docs/cpu.md).
+constexpr CpuTransformSpeeds avx512_transforms = {0.80, 0.38, 1.40}, avx2_transforms = {0.80, 0.34, 1.30},
+                             baseline_transforms = {1.07, 1.20, 1.10};
 
 constexpr Preference preferences[] = {
     {Target::cpu_avx512, "the processor has AVX-512"},
@@ -87,8 +89,10 @@ TransformSpeeds transform_speeds() {
 Table<TileSpeed> tile_speeds() {
   return {std::begin(tile_lines), std::end(tile_lines)};
 }
-CpuTransformSpeeds cpu_transform_speeds() {
-  return cpu_transforms;
+CpuTransformSpeeds cpu_transform_speeds(Target target) {
+  return target == Target::cpu_avx512 ? avx512_transforms
+         : target == Target::cpu_avx2 ? avx2_transforms
+                                      : baseline_transforms;
 }
 Table<Preference> cpu_preferences() {
   return {std::begin(preferences), std::end(preferences)};

@@ -58,8 +58,8 @@ Work work_of(const Variant &transform, const Variant &product, hconv_problem p) 
   w.output_bytes = tiles * floats(l.output_floats(1));
   w.weight_bytes = static_cast<double>(w.chunks) * floats(l.weight_floats());
   const double n = static_cast<double>(l.fft_h * l.fft_w), transform_operations = 2.5 * n * std::log2(n);
-  w.input_operations = static_cast<double>(w.tiles) * static_cast<double>(p.in_channels) * transform_operations;
-  w.output_operations = static_cast<double>(w.tiles) * static_cast<double>(p.out_channels) * transform_operations;
+  w.input_operations = tiles * static_cast<double>(p.in_channels) * transform_operations;
+  w.output_operations = tiles * static_cast<double>(p.out_channels) * transform_operations;
   const int64_t tile_oc = std::max(product.tile_oc, 1), tile_n = std::max(product.tile_ow, 1);
   const double real_products = product.products == 3 ? 3 : 4;
   w.block_products = real_products * static_cast<double>(tile_oc * tile_n) * static_cast<double>(l.ic);
@@ -103,7 +103,7 @@ double cpu_cost_of(const Variant &v, const Variant *product, const hconv_problem
            static_cast<double>(g.output_width) * static_cast<double>(g.products);
   }
   const Work w = work_of(v, *product, p);
-  const CpuTransformSpeeds s = cpu_transform_speeds();
+  const CpuTransformSpeeds s = cpu_transform_speeds(v.target);
   return w.products / s.product + (w.input_operations + w.output_operations) / s.fft_operations +
          (2 * (w.input_bytes + w.output_bytes) + w.weight_bytes) / s.bytes;
 }
@@ -124,7 +124,7 @@ std::string why_not_product(const Variant &product, const Variant &transform, co
     return text("there are %lld channels, more than %lld", wide(channels), wide(grid_y_limit));
   if (l.image_tiles() >= tile_limit)
     return text("an image has %lld tiles, 2^30 or more", wide(l.image_tiles()));
-  if (is_cuda(product.target) && product.sum_ic == 0 && p.in_channels > longest_chain)
+  if (product.sum_ic == 0 && p.in_channels > longest_chain)
     return text("it adds up all channels in one chain, at most %lld, and IC is %lld", wide(longest_chain),
                 wide(p.in_channels));
   return needs_more_shared_memory(product, machine);

@@ -16,6 +16,8 @@ constexpr int64_t float_bytes = 4;
 } // namespace
 
 int64_t spectrum_group(const Variant &transform) {
+  if (!is_cuda(transform.target))
+    return transform.target == Target::cpu_avx512 ? 16 : transform.target == Target::cpu_avx2 ? 8 : 4;
   const int32_t longest = std::max(transform.fft_h, transform.fft_w);
   return longest <= 16 ? 32 : longest <= 32 ? 16 : 8;
 }
@@ -75,7 +77,10 @@ TransformError transform_error(const hconv_problem &p, const Variant &v, const V
 }
 
 int64_t full_chunk(const hconv_problem &p, const TransformLayout &l) {
-  const int64_t limit = raw(p.device.device_type) == kDLCUDA ? workspace_limit_on_cuda : workspace_limit_on_cpu;
+  const int64_t limit =
+      raw(p.device.device_type) == kDLCUDA
+          ? workspace_limit_on_cuda
+          : std::clamp(l.weight_floats() * float_bytes, least_workspace_limit_on_cpu, workspace_limit_on_cpu);
   return chunk_tiles(l, launch_tiles(p, l), std::max(limit, chunk_bytes(l, l.granule)));
 }
 

@@ -25,7 +25,7 @@ struct TransformLayout {
   int64_t weight_floats() const { return 2 * oc * ic * frequencies; }
 };
 /// Tiles, or output channels of the weights, that a block of the transforms computes side by side; spectra have whole
-/// groups (spectrum_group() in schedules/spectrum_cuda).
+/// groups (spectrum_group() in schedules/spectrum_cuda). On the CPU it is a vector register of float32.
 int64_t spectrum_group(const Variant &transform);
 
 TransformLayout transform_layout(const hconv_problem &problem, const Variant &transform, const Variant &product);
@@ -40,8 +40,11 @@ int64_t chunk_bytes(const TransformLayout &layout, int64_t chunk);
 int64_t chunk_tiles(const TransformLayout &layout, int64_t tiles, int64_t workspace);
 
 /// What hconv_plan_workspace_bytes is bounded by, except that one granule must fit. More would save no launch that
-/// counts: a chunk of this size computes for about a millisecond. On the CPU a chunk's spectra should stay in caches.
-constexpr int64_t workspace_limit_on_cuda = int64_t{1} << 30, workspace_limit_on_cpu = int64_t{1} << 25;
+/// counts: a chunk of this size computes for about a millisecond. On the CPU a chunk's spectra should stay in caches,
+/// but need not be smaller than the weights' spectrum, which passes through them once a chunk: it is that size, within
+/// these limits.
+constexpr int64_t workspace_limit_on_cuda = int64_t{1} << 30;
+constexpr int64_t least_workspace_limit_on_cpu = int64_t{1} << 23, workspace_limit_on_cpu = int64_t{1} << 25;
 
 /// Tiles of one launch's images, and the chunk that the full workspace has room for.
 int64_t launch_tiles(const hconv_problem &problem, const TransformLayout &layout);

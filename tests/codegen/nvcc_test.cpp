@@ -98,6 +98,34 @@ TEST_F(Nvcc, PassesEachArgumentUnchanged) {
                          "\n");
 }
 
+TEST_F(Nvcc, AssemblesMachineCodeFromTheImagesPtx) {
+  job.archs = "75,80,90a,120,ptx80";
+  compile();
+  const std::string text = calls();
+  for (const char *flag :
+       {"arch=compute_75,code=sm_75\n", "arch=compute_80,code=sm_80\n", "arch=compute_90a,code=sm_90a\n",
+        "arch=compute_80,code=sm_120\n", "arch=compute_80,code=compute_80\n"})
+    EXPECT_NE(text.find(flag), std::string::npos) << flag << "is not in\n" << text;
+}
+
+TEST_F(Nvcc, WithoutPtxEachArchitectureIsCompiled) {
+  job.archs = "80,120";
+  compile();
+  EXPECT_NE(calls().find("arch=compute_120,code=sm_120\n"), std::string::npos) << calls();
+}
+
+TEST_F(Nvcc, TheCacheLeavesTheSameFilesBesideTheSource) {
+  const std::string cache = folder.path("cache");
+  compile(cache);
+  const std::string image = read_file(folder.path("k.fatbin")), log = read_file(folder.path("k.nvcc.log"));
+  write_file(folder.path("k.fatbin"), "of another source");
+  write_file(folder.path("k.nvcc.log"), "of another source");
+  compile(cache);
+  EXPECT_EQ(call_count(), 1);
+  EXPECT_EQ(read_file(folder.path("k.fatbin")), image);
+  EXPECT_EQ(read_file(folder.path("k.nvcc.log")), log);
+}
+
 TEST_F(Nvcc, AFailureShowsTheCompilersText) {
   write_file(folder.path("k.cu"), "FAIL\n");
   expect_refusal("failed on " + folder.path("k.cu") + " with exit status 3:\n");

@@ -1,4 +1,4 @@
-/** private_registers and constant_loops: Register arrays become small arrays of each thread. */
+/** private_registers: Register arrays become small arrays of each thread. */
 #include "codegen/private_registers.h"
 
 #include "codegen/constant_loops.h"
@@ -107,14 +107,6 @@ TEST(PrivateRegisters, CountsFromTheLoopsStart) {
   }));
 }
 
-// A guarded tail: the extent is bounded, not constant.
-TEST(PrivateRegisters, BoundedLoopsBecomeConstantOnesWithATest) {
-  expect_golden(text_after([] {
-    const Expr extent = min(var("OC") - lane * 4, 4);
-    return array(128, loop("m", 0, extent, store("acc", 0.f, lane * 4 + var("m"))));
-  }));
-}
-
 TEST(PrivateRegisters, LeavesSharedMemoryAndOtherLoopsAlone) {
   const std::function<Stmt()> body = [] {
     return Allocate::make("tile", Float(32), MemoryType::GPUShared, {64}, const_true(),
@@ -143,11 +135,6 @@ TEST(PrivateRegisters, RefusesWhatIsNotAffine) {
     const Expr shuffled = Ramp::make(0, 1, 4) % Broadcast::make(3, 4);
     return array(128, store("acc", Broadcast::make(0.f, 4), shuffled));
   });
-}
-
-TEST(PrivateRegisters, RefusesALoopWithoutAConstantBound) {
-  expect_refusal("Loop m indexes a register array and has the extent n, expected one with a constant bound",
-                 [] { return array(128, loop("m", 0, var("n"), store("acc", 0.f, lane * 4 + var("m")))); });
 }
 
 // Which element it is depends on data: two accesses of one text may mean different elements.

@@ -1,6 +1,6 @@
 """Holds every generated kernel to its row of resources.txt, on every supported architecture.
 
-    python3 check_resources.py --build BUILD --nvcc NVCC [--update] [--jobs 2]
+    python3 check_resources.py --build BUILD --nvcc NVCC [--cuobjdump CUOBJDUMP] [--update] [--jobs 2]
 
 A kernel may use at most the registers of its row, exactly its shared memory and threads, and may never spill or have a
 stack frame, which is local memory too. A kernel without a row, and a row without a kernel, are failures as well.
@@ -75,13 +75,15 @@ def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True, help="build folder that holds variants/")
     parser.add_argument("--nvcc", required=True)
+    parser.add_argument("--cuobjdump", default="cuobjdump")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--table", type=pathlib.Path, default=TABLE)
     parser.add_argument("--update", action="store_true", help="rewrite the table from what is measured")
     options = parser.parse_args(arguments)
     try:
         release = cuda_images.nvcc_release(options.nvcc)
-        kernels = cuda_images.all_kernels(options.build, options.nvcc, options.jobs)
+        tools = cuda_images.Tools(options.nvcc, options.cuobjdump, release)
+        kernels = cuda_images.all_kernels(options.build, tools, options.jobs)
         if options.update:
             options.table.write_text(format_table(kernels, release), encoding="utf-8")
         table_release, rows = parse_table(options.table.read_text(encoding="utf-8"), str(options.table))

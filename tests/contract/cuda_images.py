@@ -1,26 +1,32 @@
-"""Assembles the generated CUDA of a build for every supported architecture, once, and reads back what ptxas says.
+"""What ptxas says of a build's kernels on every supported architecture.
 
-Images and ptxas' reports are kept in BUILD/contract under a hash of the source, the prelude, the flags and the compiler's
-version, so that a second run compiles only what changed.
+The images are those that the build embeds. Reports for architectures that they hold only as PTX are kept in BUILD/contract
+under a hash of the image, the flags and the compiler's version, so that a second run assembles only what changed.
 """
 
 import concurrent.futures
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
 import re
 import subprocess
+import tempfile
 
 ARCHS = ("80", "86", "89", "90a", "100", "120")
-FLAGS = ("--fatbin", "-std=c++17", "-O3", "-Xptxas", "-v", "-diag-suppress", "177")
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PRELUDE = (ROOT / "codegen/prelude", ROOT / "codegen/prelude/device")
+PTX = "80"
 
 
 class ToolError(Exception):
     """A compiler or disassembler that is missing or failed; the text says which."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tools:
+    """Paths of programs, and nvcc's release ("13.0")."""
+    nvcc: str
+    cuobjdump: str
+    release: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,10 +41,11 @@ class Kernel:
     stack_bytes: int = 0
 
 
-def run(command):
+def run(command, cwd=None):
     """Output (stdout and stderr) of a program; ToolError when it fails."""
     try:
-        done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              cwd=cwd)
     except OSError as error:
         raise ToolError(f"Cannot start {command[0]}: {error.strerror}.") from error
     if done.returncode != 0:
@@ -87,25 +94,34 @@ def parse_ptxas(text):
     return {key: tuple(values) for key, values in found.items()}
 
 
-def assemble(build, name, nvcc, release):
-    """(fatbin path, ptxas' report) of one variant, from the cache or from nvcc."""
-    source = pathlib.Path(build) / f"variants/{name}.cu"
-    flags = [*FLAGS, *(f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in ARCHS)]
-    digest = hashlib.sha256("\0".join([release, *flags]).encode())
-    for file in [source, *(header for folder in PRELUDE for header in sorted(folder.glob("*.*h")))]:
-        digest.update(file.read_bytes())
+def image_of(build, name):
+    """The fatbin that the build embedded in one function's object."""
+    return pathlib.Path(build) / f"variants/{name}.fatbin"
+
+
+def reports_of(build, name, tools):
+    """ptxas' reports of one function on all ARCHS: the build's own, and one for the architectures that its image has only
+    as PTX, which are assembled from it as a driver would."""
+    image = image_of(build, name)
+    report = image.with_suffix(".nvcc.log").read_text(encoding="utf-8")
+    missing = [arch for arch in ARCHS if f"for 'sm_{arch}'" not in report]
+    if not missing:
+        return report
+    flags = ["--fatbin", "-O3", "-Xptxas", "-v", *(f"-gencode=arch=compute_{PTX},code=sm_{arch}" for arch in missing)]
+    digest = hashlib.sha256("\0".join([tools.release, *flags]).encode() + image.read_bytes())
     folder = pathlib.Path(build) / "contract"
     folder.mkdir(exist_ok=True)
-    image = folder / f"{name}-{digest.hexdigest()[:16]}.fatbin"
-    report = image.with_suffix(".ptxas")
-    if not (image.exists() and report.exists()):
-        for old in [*folder.glob(f"{name}-*.fatbin"), *folder.glob(f"{name}-*.ptxas")]:
+    kept = folder / f"{name}-{digest.hexdigest()[:16]}.ptxas"
+    if not kept.exists():
+        for old in folder.glob(f"{name}-*.ptxas"):
             old.unlink(missing_ok=True)
-        scratch = image.with_suffix(f".{os.getpid()}.tmp")
-        text = run([nvcc, *flags, *(f"-I{folder}" for folder in PRELUDE), source, "-o", scratch])
-        report.write_text(text, encoding="utf-8")
-        scratch.rename(image)
-    return image, report.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as scratch:
+            run([tools.cuobjdump, "-xptx", "all", image.resolve()], cwd=scratch)
+            ptx = list(pathlib.Path(scratch).glob(f"*.sm_{PTX}.ptx"))
+            if len(ptx) != 1:
+                raise ToolError(f"{image} holds {len(ptx)} PTX texts for sm_{PTX}, expected 1.")
+            kept.write_text(run([tools.nvcc, *flags, ptx[0], "-o", pathlib.Path(scratch) / "image"]), encoding="utf-8")
+    return report + kept.read_text(encoding="utf-8")
 
 
 def launch_sizes(build, name):
@@ -118,21 +134,19 @@ def launch_sizes(build, name):
     return sizes
 
 
-def kernels_of(build, name, nvcc, release):
-    """Kernel rows of one variant on all ARCHS."""
+def kernels_of(build, name, tools):
+    """Kernel rows of one function on all ARCHS."""
     sizes = launch_sizes(build, name)
-    measured = parse_ptxas(assemble(build, name, nvcc, release)[1])
+    measured = parse_ptxas(reports_of(build, name, tools))
     if {kernel for kernel, _ in measured} != set(sizes):
         raise ToolError(f"{name}.resources and ptxas list different kernels.")
     return [Kernel(kernel, arch, registers, spills, static + sizes[kernel][0], sizes[kernel][1], stack)
             for (kernel, arch), (registers, spills, static, stack) in measured.items()]
 
 
-def all_kernels(build, nvcc, jobs):
-    """Kernel rows of all variants, in the manifest's order and that of ARCHS."""
-    release = nvcc_release(nvcc)
+def all_kernels(build, tools, jobs):
+    """Kernel rows of all functions, in the manifest's order and that of ARCHS."""
     names = [row["name"] for row in cuda_functions(build)]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        rows = [row for rows in pool.map(lambda name: kernels_of(build, name, nvcc, release), names)
+        return [row for rows in pool.map(lambda name: kernels_of(build, name, tools), names)
                 for row in sorted(rows, key=lambda row: (row.name, ARCHS.index(row.arch)))]
-    return rows

@@ -75,7 +75,7 @@ Convolution::Convolution(const Shape &shape, Element type, const std::string &va
   int64_t y[4];
   hconv_plan_output_shape(plan_, y);
   EXPECT_EQ(std::vector<int64_t>(y, y + 4), (std::vector<int64_t>{shape.B, shape.OC, shape.OH(), shape.OW()}));
-  packed_ = std::make_unique<GuardedBuffer>(hconv_plan_packed_bytes(plan_), 16);
+  packed_ = std::make_unique<GuardedBuffer>(hconv_plan_packed_bytes(plan_), 32, 16);
   workspace_bytes_ = hconv_plan_workspace_bytes(plan_);
 }
 
@@ -98,7 +98,7 @@ Elements Convolution::run(const Elements &x, const Elements &bias, Offsets offse
   Tensor output(type_, {shape_.B, shape_.OC, shape_.OH(), shape_.OW()}, shape_.y_size(), offsets.y);
   std::unique_ptr<GuardedBuffer> workspace; // of this run alone: other threads may run the same plan
   if (workspace_bytes_) {
-    workspace = std::make_unique<GuardedBuffer>(workspace_bytes_, 16);
+    workspace = std::make_unique<GuardedBuffer>(workspace_bytes_, 32, 16);
     workspace->poison();
   }
   check(hconv_run(plan_, &input.dl, packed_->data(), bias.size() ? &added.dl : nullptr, &output.dl,

@@ -1,4 +1,5 @@
-/** One prepared convolution on the test device: plan, packed weights and guarded buffers, checked at every run. */
+/** One prepared convolution on the test device: plan, packed weights and guarded buffers, checked at every run. Packed
+ * weights and workspace are aligned to 16 bytes, as hconv.h asks, and to no more. */
 #pragma once
 
 #include "device.h"

@@ -48,7 +48,7 @@ Listed read_list() {
     if (algorithm.compare(0, 4, "pack") == 0 || !serves(target))
       continue;
     if (algorithm == "spectral_product") {
-      listed.products.push_back({row.at("name"), row.at("parameters").at("products")});
+      listed.products.push_back({row.at("name"), target, row.at("parameters").at("products")});
       continue;
     }
     auto parameter = [&](const char *key) { return row.at("parameters").at(key).get<int>(); };

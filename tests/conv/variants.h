@@ -44,7 +44,7 @@ const std::vector<Variant> &summing_variants();
 const std::vector<Variant> &transform_variants();
 /** A kernel that multiplies the spectra of transform variants. */
 struct SpectralProduct {
-  std::string name;
+  std::string name, target;
   int products; // real ones of a complex product
 };
 const std::vector<SpectralProduct> &spectral_products();

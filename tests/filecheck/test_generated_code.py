@@ -87,11 +87,6 @@ def ids(row):
 
 
 @pytest.fixture(scope="session")
-def nvcc():
-    return os.environ.get("HCONV_NVCC") or shutil.which("nvcc") or pytest.fail("HCONV_NVCC is not set, nvcc not found.")
-
-
-@pytest.fixture(scope="session")
 def cuobjdump():
     return os.environ.get("HCONV_CUOBJDUMP") or shutil.which("cuobjdump") or pytest.fail(
         "cuobjdump was not found: run scripts/setup, which takes it from the wheel nvidia-cuda-cuobjdump.")
@@ -109,9 +104,8 @@ def test_cuda(row):
 
 
 @pytest.mark.parametrize("row", VARIANTS, ids=ids)
-def test_sass(row, nvcc, cuobjdump):
-    image, _ = cuda_images.assemble(BUILD, row["name"], nvcc, cuda_images.nvcc_release(nvcc))
-    text = cuda_images.run([cuobjdump, "-sass", "-arch", SASS_ARCH, image])
+def test_sass(row, cuobjdump):
+    text = cuda_images.run([cuobjdump, "-sass", "-arch", SASS_ARCH, cuda_images.image_of(BUILD, row["name"])])
     # Local memory, that is spills or an array that is not in registers; double precision; generic addressing.
     file_check(HERE / f"{row['kind']}.sass.check", text, "SASS", row,
                forbidden=("LDL", "STL", "DFMA", "DADD", "DMUL", " LD.E", " ST.E"))

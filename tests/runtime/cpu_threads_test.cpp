@@ -37,12 +37,14 @@ TEST(CpuTile, CoversTheChannelsWithTheLeastWaste) {
   }
 }
 
-// Large enough for parallel tasks of every cut: rows, channels, images.
+// Large enough for parallel tasks of every cut: rows, channels, images; groups of tiles, frequencies and chunks.
 struct ParallelShape {
   std::vector<int64_t> x, w, y;
 } const parallel_shapes[] = {{{3, 40, 19, 33}, {70, 40, 3, 3}, {3, 70, 17, 31}},
                              {{1, 70, 9, 40}, {300, 70, 1, 1}, {1, 300, 9, 40}},
-                             {{2, 5, 60, 61}, {33, 5, 8, 7}, {2, 33, 53, 55}}};
+                             {{2, 5, 60, 61}, {33, 5, 8, 7}, {2, 33, 53, 55}},
+                             {{2, 24, 120, 90}, {40, 24, 9, 9}, {2, 40, 112, 82}},
+                             {{1, 300, 50, 50}, {20, 300, 5, 5}, {1, 20, 46, 46}}};
 
 void fill_with_waves(Tensor &x, Tensor &w) {
   for (int64_t i = 0; i < x.count(); ++i)
@@ -52,11 +54,10 @@ void fill_with_waves(Tensor &x, Tensor &w) {
 }
 
 /// y of the one-call form.
-std::vector<float> convolved(Tensor &x, Tensor &w, const std::vector<int64_t> &shape) {
+std::vector<float> convolved(Tensor &x, Tensor &w, const std::vector<int64_t> &shape, hconv_math math) {
   Tensor y(shape);
   y.fill_with(std::nanf(""));
-  EXPECT_EQ(hconv_conv2d(&x.dl, &w.dl, nullptr, nullptr, HCONV_MATH_FP32, &y.dl, nullptr), HCONV_OK)
-      << hconv_last_error();
+  EXPECT_EQ(hconv_conv2d(&x.dl, &w.dl, nullptr, nullptr, math, &y.dl, nullptr), HCONV_OK) << hconv_last_error();
   return {y.floats(), y.floats() + y.count()};
 }
 
@@ -70,44 +71,49 @@ struct LibraryPool {
   ~LibraryPool() { EXPECT_EQ(hconv_set_thread_pool(nullptr), HCONV_OK); }
 };
 
-TEST(CpuThreads, ChangeNoBit) {
+// strict math is the direct sum, and fp32 mostly the transform domain.
+class CpuThreads : public testing::TestWithParam<hconv_math> {};
+INSTANTIATE_TEST_SUITE_P(Math, CpuThreads, testing::Values(HCONV_MATH_STRICT, HCONV_MATH_FP32),
+                         [](const auto &info) { return info.param == HCONV_MATH_STRICT ? "strict" : "fp32"; });
+
+TEST_P(CpuThreads, ChangeNoBit) {
   for (const ParallelShape &shape : parallel_shapes) {
     Tensor x(shape.x), w(shape.w);
     fill_with_waves(x, w);
     std::vector<float> first;
     for (const char *threads : {"1", "2", "3", "7", "64"}) {
       EnvironmentGuard guard("HCONV_NUM_THREADS", threads);
-      const std::vector<float> now = convolved(x, w, shape.y);
+      const std::vector<float> now = convolved(x, w, shape.y, GetParam());
       first = first.empty() ? now : first;
       EXPECT_TRUE(same_bits(first, now)) << threads << " threads";
       StdThreads caller(std::atoi(threads));
       LibraryPool pool(caller);
-      EXPECT_TRUE(same_bits(first, convolved(x, w, shape.y))) << threads << " threads of the caller";
-      EXPECT_EQ(caller.loops, caller.pool.threads > 1 ? 1 : 0);
-      EXPECT_LE(caller.tasks, caller.pool.threads);
+      EXPECT_TRUE(same_bits(first, convolved(x, w, shape.y, GetParam()))) << threads << " threads of the caller";
+      EXPECT_EQ(caller.loops > 0, caller.pool.threads > 1);
+      EXPECT_LE(caller.tasks, caller.loops * caller.pool.threads);
     }
   }
 }
 
-TEST(CpuThreads, OfAnOuterLoopChangeNoBit) {
+TEST_P(CpuThreads, OfAnOuterLoopChangeNoBit) {
   const ParallelShape &shape = parallel_shapes[0];
   Tensor x(shape.x), w(shape.w);
   fill_with_waves(x, w);
   EnvironmentGuard guard("HCONV_NUM_THREADS", "3");
-  const std::vector<float> expected = convolved(x, w, shape.y);
+  const std::vector<float> expected = convolved(x, w, shape.y, GetParam());
   std::atomic<int> right{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 5; ++t)
     threads.emplace_back([&] {
       for (int i = 0; i < 10; ++i)
-        right += same_bits(expected, convolved(x, w, shape.y));
+        right += same_bits(expected, convolved(x, w, shape.y, GetParam()));
     });
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(right, 50);
 }
 
-TEST(CpuThreads, LittleWorkWakesNone) {
+TEST(CpuPool, LittleWorkWakesNone) {
   StdThreads caller(8);
   struct {
     int64_t batch, channels, size, kernel;
@@ -115,7 +121,8 @@ TEST(CpuThreads, LittleWorkWakesNone) {
   } const rows[] = {{1, 1, 4, 4, true},   {1, 16, 8, 3, true},   {64, 1, 8, 3, true},
                     {1, 700, 1, 1, true}, {1, 64, 58, 3, false}, {1, 256, 32, 1, false}};
   for (const auto &row : rows) {
-    const hconv_problem p = square_problem(cpu, row.batch, row.channels, row.size, row.kernel, row.kernel);
+    hconv_problem p = square_problem(cpu, row.batch, row.channels, row.size, row.kernel, row.kernel);
+    p.math = HCONV_MATH_STRICT;
     Choice choice;
     ASSERT_EQ(choose(p, machine_of(cpu), {}, &choice), HCONV_OK);
     EXPECT_EQ(cpu_microseconds(p, *choice.variant, nullptr) < microseconds_worth_a_thread, row.little) << row.channels;
@@ -131,8 +138,9 @@ TEST(CpuThreads, LittleWorkWakesNone) {
   }
 }
 
-TEST(CpuThreads, ThoseOfAPlanAreItsOwn) {
-  const hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+TEST(CpuPool, ThoseOfAPlanAreItsOwn) {
+  hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+  p.math = HCONV_MATH_STRICT; // the direct sum, which is exact on these numbers
   StdThreads of_library(2), of_plan(2);
   LibraryPool pool(of_library);
   Case c(p);
@@ -154,8 +162,9 @@ TEST(CpuThreads, ThoseOfAPlanAreItsOwn) {
   EXPECT_STREQ(hconv_last_error(), "The thread pool's parallel_for failed with status 4 (out of memory).");
 }
 
-TEST(CpuThreads, OfACppProgram) {
-  const hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+TEST(CpuPool, OfACppProgram) {
+  hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+  p.math = HCONV_MATH_STRICT; // the direct sum, which is exact on these numbers
   Case c(p);
   hconv::Tensor x(c.x.floats(), {1, 64, 30, 30}), w(c.w.floats(), {64, 64, 3, 3}), y(c.y.floats(), {1, 64, 28, 28});
   std::atomic<int> tasks{0};
@@ -180,10 +189,10 @@ TEST(CpuThreads, OfACppProgram) {
   EXPECT_EQ(c.found(), c.expected(false));
   EXPECT_EQ(tasks, 3);
   hconv::set_thread_pool(&pool);
-  hconv::conv2d(x, w, y);
+  hconv::conv2d(x, w, y, nullptr, {}, HCONV_MATH_STRICT);
   EXPECT_EQ(tasks, 6);
   hconv::set_thread_pool(nullptr);
-  hconv::conv2d(x, w, y);
+  hconv::conv2d(x, w, y, nullptr, {}, HCONV_MATH_STRICT);
   EXPECT_EQ(tasks, 6);
   inside = true;
   run();

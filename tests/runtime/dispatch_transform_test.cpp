@@ -161,4 +161,19 @@ TEST(DispatchOfTransforms, OnTheCpuTheCheapestOfTheBestTarget) {
   EXPECT_EQ(chosen(square_problem(cpu, 1, 64, 128, 16, 16), avx2).variant, "conv2d_direct_f32_oc32x8_cpu_avx512");
 }
 
+TEST(DispatchOfTransforms, OnTheCpuTheSameRules) {
+  Machine avx2;
+  avx2.avx2 = true;
+  hconv_problem p = square_problem(cpu, 1, 64, 128, 16, 16);
+  const char *name = "conv2d_transform_f32_fft32x32_cpu_avx2";
+  p.math = HCONV_MATH_STRICT;
+  EXPECT_EQ(chosen(p, avx2).variant, "conv2d_direct_f32_oc16x8_cpu_avx2");
+  EXPECT_THAT(why_not(*find_variant(name), p, avx2, ""), HasSubstr("HCONV_MATH_STRICT asks for float32"));
+  Environment pin;
+  pin.variant = name;
+  EXPECT_THAT(chosen(p, avx2, pin).variant, HasSubstr("which cannot serve"));
+  EXPECT_THAT(why_not(*find_variant(name), square_problem(cpu, 1, 385, 128, 16, 16), avx2, ""),
+              HasSubstr("spectral_product_f32_oc8x4_cpu_avx2 declines since it adds up all channels in one chain"));
+}
+
 } // namespace

@@ -105,12 +105,18 @@ TEST(TransformLayout, TheWorkspaceIsBounded) {
 }
 
 TEST(TransformLayout, OnTheCpuAChunkStaysInCaches) {
-  hconv_problem p = problem(1000, 8, 8, 100, 5, 5);
-  p.device = cpu;
-  const Workspace w = workspace_of(p, *find_variant("conv2d_transform_f32_fft32x32_cpu_avx2"),
-                                   find_variant("spectral_product_f32_oc8x4_cpu_avx2"));
-  EXPECT_LE(w.full, workspace_limit_on_cpu);
-  EXPECT_GT(w.full, workspace_limit_on_cpu / 2);
+  const auto full = [](int64_t channels) {
+    hconv_problem p = problem(1000, channels, channels, 100, 5, 5);
+    p.device = cpu;
+    return workspace_of(p, *find_variant("conv2d_transform_f32_fft32x32_cpu_avx2"),
+                        find_variant("spectral_product_f32_oc8x4_cpu_avx2"))
+        .full;
+  };
+  EXPECT_LE(full(8), least_workspace_limit_on_cpu);
+  EXPECT_GT(full(8), least_workspace_limit_on_cpu / 2);
+  // A larger spectrum of the weights passes through the caches once a chunk.
+  EXPECT_LE(full(128), workspace_limit_on_cpu);
+  EXPECT_GT(full(128), workspace_limit_on_cpu / 2);
 }
 
 } // namespace

@@ -1,12 +1,18 @@
-/** The CUDA device that the tests use: the driver that $HCONV_CUDA_DRIVER names, else the machine's. */
+/** Where the generated functions work. device.cpp: the CUDA device of the driver that $HCONV_CUDA_DRIVER names, else
+ * the machine's. host.cpp: the processor. */
 #pragma once
 
+#include <HalideRuntime.h>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace spectrum_test {
 
-/** Memory of the device; errors throw std::runtime_error. */
+/** Whether functions of this variant run here. */
+bool can_run(const std::string &variant);
+
+/** Memory that they use, at multiples of 256 bytes; errors throw std::runtime_error. */
 class DeviceBuffer {
 public:
   DeviceBuffer(const void *from, size_t bytes);
@@ -15,7 +21,8 @@ public:
   DeviceBuffer &operator=(const DeviceBuffer &) = delete;
 
   void download(void *to) const;
-  uint64_t address() const { return address_; }
+  /** Says in a description of a tensor that it lies here. */
+  void describe(halide_buffer_t &tensor) const;
 
 private:
   uint64_t address_ = 0;

@@ -11,9 +11,10 @@ namespace spectrum_test {
 
 namespace {
 
-class Fourier : public testing::TestWithParam<int> {
+/** Points, and levels of a pass: 0 for one level of the whole line after the other. */
+class Fourier : public testing::TestWithParam<std::tuple<int, int>> {
 protected:
-  const int points = GetParam();
+  const int points = std::get<0>(GetParam()), pass = std::get<1>(GetParam());
 
   /** The transform of `in` through the JIT, as parts in turn. */
   Buffer<float> transform(const Buffer<float> &in, hconv::Direction direction) {
@@ -35,7 +36,8 @@ protected:
     hconv::Line line;
     for (int i = 0; i < points; i++)
       line.push_back({in(2 * i), in(2 * i + 1)});
-    keep(hconv::fourier_transform(line, direction, keep));
+    keep(pass > 0 ? hconv::fourier_transform(line, direction, keep, pass)
+                  : hconv::fourier_transform(line, direction, keep));
     Buffer<float> out = levels.back().realize({2 * points});
     return out;
   }
@@ -65,7 +67,8 @@ TEST_P(Fourier, Inverse) {
   check(hconv::Direction::inverse);
 }
 
-INSTANTIATE_TEST_SUITE_P(Points, Fourier, testing::Values(2, 4, 8, 16, 32, 64));
+INSTANTIATE_TEST_SUITE_P(Points, Fourier,
+                         testing::Combine(testing::Values(2, 4, 8, 16, 32, 64), testing::Values(0, 1, 2, 3)));
 
 } // namespace
 

@@ -42,7 +42,7 @@ TransformSpeeds transform_speeds() {
 Table<TileSpeed> tile_speeds() {
   return {std::begin(tile_lines), std::end(tile_lines)};
 }
-CpuTransformSpeeds cpu_transform_speeds() {
+CpuTransformSpeeds cpu_transform_speeds(Target) {
   return {0.1, 0.1, 1};
 }
 Table<Preference> cpu_preferences() {

@@ -1,8 +1,9 @@
-// The generated CUDA, called as runtime/ calls it.
+// The generated functions, called as runtime/ calls them.
 #include "device.h"
 #include "transforms.h"
 
 #include <HalideRuntime.h>
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 
@@ -41,7 +42,7 @@ halide_type_t type_of_element(Element type) {
   return {type == Element::bf16 ? halide_type_bfloat : halide_type_float, bits, 1};
 }
 
-/** A dense tensor on the device, by its description for generated host code. */
+/** A dense tensor where the functions work, by its description for generated host code. */
 class Tensor {
 public:
   Tensor(halide_type_t type, const std::vector<int> &extents, const void *data)
@@ -54,7 +55,7 @@ public:
     buffer.type = type;
     buffer.dimensions = int(extents.size());
     buffer.dim = shape.data();
-    buffer.device = memory.address();
+    memory.describe(buffer);
   }
   Tensor(Element type, const Extent &extent, const Elements &elements)
       : Tensor(type_of_element(type), {extent.begin(), extent.end()}, elements.data()) {}
@@ -82,9 +83,9 @@ void check(int status) {
     throw std::runtime_error("a generated function returned " + std::to_string(status));
 }
 
-class CudaTransforms : public Transforms {
+class CompiledTransforms : public Transforms {
 public:
-  CudaTransforms(const Variant &v, const Functions &functions) : element(v.type), functions(functions) {}
+  CompiledTransforms(const Variant &v, const Functions &functions) : element(v.type), functions(functions) {}
 
   void input(const Elements &x, const Extent &extent, int pad_top, int pad_left, const Grid &g,
              Spectra &spectra) override {
@@ -117,19 +118,23 @@ private:
 } // namespace
 
 const std::vector<Variant> &variants() {
-  static const std::vector<Variant> all = {
+  static const std::vector<Variant> here = [] {
+    std::vector<Variant> all = {
 #define SPECTRUM_VARIANT(name, th, tw, element) {#name, th, tw, Element::element},
 #include "spectrum_variants.inc"
 #undef SPECTRUM_VARIANT
-  };
-  return all;
+    };
+    all.erase(std::remove_if(all.begin(), all.end(), [](const Variant &v) { return !can_run(v.name); }), all.end());
+    return all;
+  }();
+  return here;
 }
 
 Transforms &transforms_of(const Variant &variant) {
   static std::map<std::string, std::unique_ptr<Transforms>> made;
   auto &transforms = made[variant.name];
   if (!transforms)
-    transforms = std::make_unique<CudaTransforms>(variant, functions.at(variant.name));
+    transforms = std::make_unique<CompiledTransforms>(variant, functions.at(variant.name));
   return *transforms;
 }
 
