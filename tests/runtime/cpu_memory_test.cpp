@@ -101,7 +101,8 @@ TEST(CpuMemory, ARunWithItsWorkspaceAllocatesNothingInAnyVariant) {
 
 TEST(CpuMemory, LessWorkspaceMeansFewerThreads) {
   EnvironmentGuard guard("HCONV_NUM_THREADS", "3");
-  const hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+  hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+  p.math = HCONV_MATH_STRICT; // a direct variant
   const CpuTasks t = [&] {
     Choice choice;
     EXPECT_EQ(choose(p, machine_of(cpu), environment(), &choice), HCONV_OK);
@@ -172,7 +173,8 @@ TEST(CpuTasks, TakePixelsOfA1x1KernelInRowsOfAnyLength) {
 
 TEST(CpuMemory, ExplainTellsIt) {
   EnvironmentGuard guard("HCONV_NUM_THREADS", "2");
-  const hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+  hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+  p.math = HCONV_MATH_STRICT; // a direct variant
   const auto j = nlohmann::json::parse(explained(p, HCONV_JSON));
   PlanHolder plan(p);
   EXPECT_EQ(j["workspace_bytes"], hconv_plan_workspace_bytes(plan));

@@ -54,8 +54,7 @@ void fill_with_waves(Tensor &x, Tensor &w) {
 }
 
 /// y of the one-call form.
-std::vector<float> convolved(Tensor &x, Tensor &w, const std::vector<int64_t> &shape,
-                             hconv_math math = HCONV_MATH_FP32) {
+std::vector<float> convolved(Tensor &x, Tensor &w, const std::vector<int64_t> &shape, hconv_math math) {
   Tensor y(shape);
   y.fill_with(std::nanf(""));
   EXPECT_EQ(hconv_conv2d(&x.dl, &w.dl, nullptr, nullptr, math, &y.dl, nullptr), HCONV_OK) << hconv_last_error();
@@ -72,52 +71,49 @@ struct LibraryPool {
   ~LibraryPool() { EXPECT_EQ(hconv_set_thread_pool(nullptr), HCONV_OK); }
 };
 
-void expect_no_thread_to_matter(const ParallelShape &shape, hconv_math math) {
-  Tensor x(shape.x), w(shape.w);
-  fill_with_waves(x, w);
-  std::vector<float> first;
-  for (const char *threads : {"1", "2", "3", "7", "64"}) {
-    EnvironmentGuard guard("HCONV_NUM_THREADS", threads);
-    const std::vector<float> now = convolved(x, w, shape.y, math);
-    first = first.empty() ? now : first;
-    EXPECT_TRUE(same_bits(first, now)) << threads << " threads";
-    StdThreads caller(std::atoi(threads));
-    LibraryPool pool(caller);
-    EXPECT_TRUE(same_bits(first, convolved(x, w, shape.y, math))) << threads << " threads of the caller";
-    const int shared = caller.pool.threads > 1 ? 1 : 0;
-    if (math == HCONV_MATH_STRICT) // a direct sum is one loop
-      EXPECT_EQ(caller.loops, shared);
-    else
-      EXPECT_GE(caller.loops, shared);
-    EXPECT_LE(caller.tasks, caller.loops * caller.pool.threads);
+// strict math is the direct sum, and fp32 mostly the transform domain.
+class CpuThreads : public testing::TestWithParam<hconv_math> {};
+INSTANTIATE_TEST_SUITE_P(Math, CpuThreads, testing::Values(HCONV_MATH_STRICT, HCONV_MATH_FP32),
+                         [](const auto &info) { return info.param == HCONV_MATH_STRICT ? "strict" : "fp32"; });
+
+TEST_P(CpuThreads, ChangeNoBit) {
+  for (const ParallelShape &shape : parallel_shapes) {
+    Tensor x(shape.x), w(shape.w);
+    fill_with_waves(x, w);
+    std::vector<float> first;
+    for (const char *threads : {"1", "2", "3", "7", "64"}) {
+      EnvironmentGuard guard("HCONV_NUM_THREADS", threads);
+      const std::vector<float> now = convolved(x, w, shape.y, GetParam());
+      first = first.empty() ? now : first;
+      EXPECT_TRUE(same_bits(first, now)) << threads << " threads";
+      StdThreads caller(std::atoi(threads));
+      LibraryPool pool(caller);
+      EXPECT_TRUE(same_bits(first, convolved(x, w, shape.y, GetParam()))) << threads << " threads of the caller";
+      EXPECT_EQ(caller.loops > 0, caller.pool.threads > 1);
+      EXPECT_LE(caller.tasks, caller.loops * caller.pool.threads);
+    }
   }
 }
 
-TEST(CpuThreads, ChangeNoBit) {
-  for (const ParallelShape &shape : parallel_shapes)
-    for (hconv_math math : {HCONV_MATH_STRICT, HCONV_MATH_FP32})
-      expect_no_thread_to_matter(shape, math);
-}
-
-TEST(CpuThreads, OfAnOuterLoopChangeNoBit) {
+TEST_P(CpuThreads, OfAnOuterLoopChangeNoBit) {
   const ParallelShape &shape = parallel_shapes[0];
   Tensor x(shape.x), w(shape.w);
   fill_with_waves(x, w);
   EnvironmentGuard guard("HCONV_NUM_THREADS", "3");
-  const std::vector<float> expected = convolved(x, w, shape.y);
+  const std::vector<float> expected = convolved(x, w, shape.y, GetParam());
   std::atomic<int> right{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 5; ++t)
     threads.emplace_back([&] {
       for (int i = 0; i < 10; ++i)
-        right += same_bits(expected, convolved(x, w, shape.y));
+        right += same_bits(expected, convolved(x, w, shape.y, GetParam()));
     });
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(right, 50);
 }
 
-TEST(CpuThreads, LittleWorkWakesNone) {
+TEST(CpuPool, LittleWorkWakesNone) {
   StdThreads caller(8);
   struct {
     int64_t batch, channels, size, kernel;
@@ -125,11 +121,11 @@ TEST(CpuThreads, LittleWorkWakesNone) {
   } const rows[] = {{1, 1, 4, 4, true},   {1, 16, 8, 3, true},   {64, 1, 8, 3, true},
                     {1, 700, 1, 1, true}, {1, 64, 58, 3, false}, {1, 256, 32, 1, false}};
   for (const auto &row : rows) {
-    const hconv_problem p = square_problem(cpu, row.batch, row.channels, row.size, row.kernel, row.kernel);
+    hconv_problem p = square_problem(cpu, row.batch, row.channels, row.size, row.kernel, row.kernel);
+    p.math = HCONV_MATH_STRICT;
     Choice choice;
     ASSERT_EQ(choose(p, machine_of(cpu), {}, &choice), HCONV_OK);
-    EXPECT_EQ(cpu_microseconds(p, *choice.variant, choice.product) < microseconds_worth_a_thread, row.little)
-        << row.channels;
+    EXPECT_EQ(cpu_microseconds(p, *choice.variant, nullptr) < microseconds_worth_a_thread, row.little) << row.channels;
     Case c(p);
     PlanHolder plan(p, &caller.pool);
     ASSERT_EQ(plan.status, HCONV_OK) << hconv_last_error();
@@ -142,8 +138,9 @@ TEST(CpuThreads, LittleWorkWakesNone) {
   }
 }
 
-TEST(CpuThreads, ThoseOfAPlanAreItsOwn) {
-  const hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+TEST(CpuPool, ThoseOfAPlanAreItsOwn) {
+  hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+  p.math = HCONV_MATH_STRICT; // the direct sum, which is exact on these numbers
   StdThreads of_library(2), of_plan(2);
   LibraryPool pool(of_library);
   Case c(p);
@@ -165,8 +162,9 @@ TEST(CpuThreads, ThoseOfAPlanAreItsOwn) {
   EXPECT_STREQ(hconv_last_error(), "The thread pool's parallel_for failed with status 4 (out of memory).");
 }
 
-TEST(CpuThreads, OfACppProgram) {
-  const hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+TEST(CpuPool, OfACppProgram) {
+  hconv_problem p = square_problem(cpu, 1, 64, 30, 3, 3);
+  p.math = HCONV_MATH_STRICT; // the direct sum, which is exact on these numbers
   Case c(p);
   hconv::Tensor x(c.x.floats(), {1, 64, 30, 30}), w(c.w.floats(), {64, 64, 3, 3}), y(c.y.floats(), {1, 64, 28, 28});
   std::atomic<int> tasks{0};
@@ -191,10 +189,10 @@ TEST(CpuThreads, OfACppProgram) {
   EXPECT_EQ(c.found(), c.expected(false));
   EXPECT_EQ(tasks, 3);
   hconv::set_thread_pool(&pool);
-  hconv::conv2d(x, w, y);
+  hconv::conv2d(x, w, y, nullptr, {}, HCONV_MATH_STRICT);
   EXPECT_EQ(tasks, 6);
   hconv::set_thread_pool(nullptr);
-  hconv::conv2d(x, w, y);
+  hconv::conv2d(x, w, y, nullptr, {}, HCONV_MATH_STRICT);
   EXPECT_EQ(tasks, 6);
   inside = true;
   run();
