@@ -178,7 +178,8 @@ TEST(TunedDispatch, TheFileComesBeforeTheCompiledTable) {
   hconv_problem p = square_problem(cuda0, 2, 24, 64, 12, 12);
   p.math = HCONV_MATH_STRICT;
   const char *head = "sm_90a f32 strict";
-  EXPECT_EQ(name_of_choice(p, {}, How::exact), "conv2d_direct_f32_oc64x32_cuda") << "tests/runtime/fake/sm_90a.txt";
+  EXPECT_EQ(name_of_choice(p, {}, How::exact), "conv2d_direct_f32_oc64x32_cuda")
+      << "tests/runtime/fake/tuned/sm_90a.txt";
   EXPECT_EQ(
       name_of_choice(p, with(line("2,24,64,64,12,12,24,0,0,0,0", "conv2d_direct_f32_oc64x64_cuda", head)), How::exact),
       "conv2d_direct_f32_oc64x64_cuda");

@@ -214,10 +214,10 @@ TEST(TunedFile, IsReadOrRefusedByName) {
 }
 
 TEST(CompiledTables, HoldTheBuildsTables) {
-  // tests/runtime/fake/sm_90a.txt, with the line numbers of that file.
+  // With the line numbers of that file.
   ASSERT_EQ(compiled_tuned_tables().size(), 1u);
   const TunedTable &table = compiled_tuned_tables()[0];
-  EXPECT_EQ(table.file, "fake/sm_90a.txt");
+  EXPECT_EQ(table.file, "tests/runtime/fake/tuned/sm_90a.txt");
   ASSERT_EQ(table.entries.size(), 2u);
   EXPECT_EQ(table.entries[0].variant, "conv2d_direct_f32_oc64x32_cuda");
   EXPECT_EQ(table.entries[0].line, 3);
