@@ -1,5 +1,5 @@
-// A convolution for a CPU as a generator would have made it, but with a fault: KIND 1 leaves a column out, 2 writes beyond
-// y, 3 crashes where y is wide, 4 never ends there. NAME is the variant's.
+// A convolution for a CPU as a generator would have made it, but with a fault: KIND 1 leaves a column out, 2 writes
+// beyond y, 3 crashes where y is wide, 4 never ends there. NAME is the variant's.
 #include "HalideRuntime.h"
 
 #include <cstdint>
