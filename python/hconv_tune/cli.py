@@ -24,6 +24,8 @@ from .progress import Shown
 from .runner import Runner
 from .search import Search, open_storage, plan_of
 
+import manifest  # noqa: E402  isort: skip
+
 DESCRIPTION = """Searches the schedule parameters of hconv's kernels for shapes on this machine, and writes a tuned table.
 
 Every candidate is built by the real generators and compilers, checked on adversarial data against float64, and timed in a
@@ -214,11 +216,18 @@ def tune(options, console) -> int:
             new = [row for row in result.winner.rows() if row not in rows]
             if result.winner.variant not in {c.variant for c in shipped_candidates(settings.manifest_text, problem)}:
                 rows = sorted({*rows, *new})
+            rows = _needed(rows, entries.values())
             _write(path, rows_path, entries, rows)
     console.print(f"{len(problems) - undecided} of {len(problems)} problems are decided; the table is {path}", soft_wrap=True)
     if rows:
         console.print(f"{rows_path} has rows that schedules/variants.txt lacks", soft_wrap=True)
     return 0 if not undecided else 1
+
+
+def _needed(rows, entries) -> list:
+    """The rows whose variants the table names."""
+    names = {name for entry in entries for name in entry.variant.split("+")}
+    return [row for row in rows if any(variant.name in names for variant in manifest.parse_line(row))]
 
 
 def _write(path: Path, rows_path: Path, entries: dict, rows: list) -> None:

@@ -8,7 +8,7 @@ import datetime
 import time
 from pathlib import Path
 
-from . import intervals, worker
+from . import cases, intervals, worker
 from .builder import Builder, Built
 from .candidate import Candidate, shipped_candidates
 from .log import VERSION, Log, identity
@@ -20,6 +20,7 @@ from .table import Entry, milliseconds
 FINALISTS = 4       # besides the incumbent and the next
 SHIPPED_FINALISTS = 2
 FINAL_WITHIN = 1.2  # of the best of the search
+FINAL_CHECKS = ("normal",)  # finalists have passed all of them in the search
 GIVE_UP = 3.0       # times the best: three samples of such a candidate are enough
 SEARCH_SHARE = 0.7  # of a problem's time; the rest is for the finals
 ALGORITHMS = ("direct", "mma", "transform")  # the simpler first
@@ -107,7 +108,8 @@ class Tuner:
             request = worker.Request(str(built.library), candidate.variant, candidate.algorithm, problem,
                                      str(self._cases(problem)), str(self.settings.work / "worker.out"),
                                      self.settings.budget,
-                                     give_up_ms=GIVE_UP * best_ms if best_ms and round == 0 else float("inf"))
+                                     give_up_ms=GIVE_UP * best_ms if best_ms and round == 0 else float("inf"),
+                                     checks=FINAL_CHECKS if round else cases.NAMES)
             outcome = self.runner.measure(request, best_ms)
         samples, rejected, status, reason = [], 0, outcome.status, outcome.reason
         if status == "ok":

@@ -29,7 +29,7 @@ BATCHES = 3              # of a GPU's runs; its clock is looked at in each
 @dataclasses.dataclass(frozen=True)
 class Request:
     """One measurement. `budget` is seconds of timed runs, at most `runs` of them; what is slower than `give_up_ms` is
-    timed LEAST_SAMPLES times only."""
+    timed LEAST_SAMPLES times only. `checks` are the cases that it has to pass first."""
 
     library: str
     variant: str
@@ -40,6 +40,7 @@ class Request:
     budget: float = 0.3
     runs: int = 25
     give_up_ms: float = math.inf
+    checks: tuple = cases.NAMES
 
 
 class Unusable(Exception):
@@ -111,7 +112,7 @@ def prepare(request: Request, memory: Memory, case: cases.Case, x, y):
 def check(request: Request, memory: Memory) -> float:
     """The relative L2 error on random numbers. Raises Unusable for the first case that is wrong."""
     error, problem = math.nan, request.problem
-    for name in cases.NAMES:
+    for name in request.checks:
         case = cases.load(problem, Path(request.cases), name)
         output = Output(memory, case.shape.output)
         _, run = prepare(request, memory, case, memory.array(case.x), output.y)
