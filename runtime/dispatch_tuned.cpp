@@ -35,10 +35,22 @@ bool same_key(const TunedEntry &entry, const hconv_problem &problem, const Machi
   return same(entry.problem, anywhere) && (on_cuda(problem) || entry.threads == machine.threads);
 }
 
+/// Whether an extent alone puts an entry out of reach: spares most entries of a long table their logarithms.
+bool out_of_reach(int64_t a, int64_t b) {
+  static const double factor = std::exp2(tuned_reach) * (1 + 1e-9);
+  const double x = static_cast<double>(std::max<int64_t>(a, 1)), y = static_cast<double>(std::max<int64_t>(b, 1));
+  return x > factor * y || y > factor * x;
+}
+
 void add_matches(const TunedTable &table, const hconv_problem &p, const Machine &machine,
                  std::vector<TunedMatch> *matches) {
+  // A table has one device.
+  if (table.entries.empty() || !is_tuned_device(table.entries[0].device, p, machine))
+    return;
   for (const TunedEntry &entry : table.entries) {
-    if (!is_tuned_device(entry.device, p, machine))
+    const hconv_problem &t = entry.problem;
+    if (out_of_reach(t.batch, p.batch) || out_of_reach(t.in_channels, p.in_channels) ||
+        out_of_reach(t.out_channels, p.out_channels))
       continue;
     const double distance = tuned_distance(entry, p, machine);
     if (distance <= tuned_reach)
