@@ -64,7 +64,11 @@ function(hconv_variant name algorithm type target generator halide_target)
   set(depends "")
   if(target STREQUAL "cuda")
     list(APPEND outputs "${stem}.cu" "${stem}.resources")
-    list(APPEND params nvcc=${HCONV_NVCC} nvcc_archs=${nvcc_archs} prelude=${HCONV_PRELUDE}
+    set(archs "${nvcc_archs}")
+    if(algorithm STREQUAL "wgmma")
+      set(archs "90a") # no other architecture has the instruction
+    endif()
+    list(APPEND params nvcc=${HCONV_NVCC} nvcc_archs=${archs} prelude=${HCONV_PRELUDE}
          out_dir=${HCONV_VARIANTS_DIR})
     set(depends "${HCONV_NVCC}" ${HCONV_PRELUDE_HEADERS})
     set_property(GLOBAL APPEND PROPERTY HCONV_CUDA_SOURCES "${stem}.cu")

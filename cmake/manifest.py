@@ -68,6 +68,8 @@ ALGORITHMS = {
         **{target: _CPU_KEYS for target in CPU_TARGETS},
     }, _CONVOLUTION_KEYS, tile_owner="thread"),
     "mma": Algorithm({"": "conv2d_mma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, _CONVOLUTION_KEYS, tile_owner="warp"),
+    "wgmma": Algorithm({"": "conv2d_wgmma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, _CONVOLUTION_KEYS,
+                       tile_owner="warp"),
     "transform": Algorithm(
         {"_input": "spectrum_input", "_weights": "spectrum_weights", "_output": "spectrum_output"}, tuple(FLOAT_TYPES),
         {target: _FFT_KEYS for target in ("cuda", *CPU_TARGETS)}, _FFT_KEYS),

@@ -14,9 +14,6 @@ using namespace Halide::Internal;
 
 namespace hconv {
 
-namespace {
-
-/** The passes over one kernel, in order. */
 void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
   kernel.body = lower_intrinsics(kernel.body);
   kernel.body = prove_assertions(kernel.body);
@@ -27,13 +24,22 @@ void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
       << kernel.name << " asks for tensor cores with " << kernel.block[0]
       << " threads along x, expected 32: the lanes of one warp";
   kernel.body = tensor_core(kernel.body, options.tensor_core);
+  PipelineRequest pipelined = options.pipeline;
+  if (!options.warpgroup_mma.step.empty()) {
+    _halide_user_assert(kernel.block[0] == 32) << kernel.name << " asks for wgmma with " << kernel.block[0]
+                                               << " threads along x, expected 32: the lanes of one warp";
+    pipelined.wgmma = true;
+    warpgroup_mma(kernel, options.warpgroup_mma, pipelined.stages >= 2);
+  }
   _halide_user_assert(options.sum_steps <= 0 || kernel.threads() == kernel.block[0])
       << kernel.name << " asks for sums in blocks with " << kernel.block[1] << " x " << kernel.block[2]
       << " threads along y and z, expected all along x";
-  kernel.body = pipeline(kernel.body, options.pipeline,
-                         {options.sum_steps, kernel.threads(), kernel.min_blocks, options.sum_only_long});
+  kernel.body =
+      pipeline(kernel.body, pipelined, {options.sum_steps, kernel.threads(), kernel.min_blocks, options.sum_only_long});
   layout_shared_memory(kernel);
 }
+
+namespace {
 
 /** private_registers makes sure that arrays can live in registers; whether they do, only ptxas knows. */
 void expect_registers_only(const KernelResources &r) {

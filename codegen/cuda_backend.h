@@ -3,6 +3,7 @@
 
 #include "pipeline.h"
 #include "tensor_core.h"
+#include "warpgroup_mma.h"
 #include <map>
 #include <string>
 
@@ -17,11 +18,15 @@ struct CudaBackendOptions {
   int min_blocks = 1;  // blocks that must fit on one multiprocessor; bounds the registers of a thread
   PipelineRequest pipeline;
   TensorCoreRequest tensor_core;
+  WarpgroupRequest warpgroup_mma;
   int sum_steps = 0;                 // of the pipeline between two flushes of long sums; 0: never
   bool sum_only_long = false;        // BlockedSums::only_long
   bool addresses_first = false;      // select(c, x[i], 0) computes i in any case, so that many of them share its parts
   std::map<std::string, int> unroll; // factors by the schedule's loop names; register arrays' loops unroll fully anyway
 };
+
+/** The passes over one kernel, in order, up to layout_shared_memory. Files and the compiler are none of theirs. */
+void run_passes(CudaKernel &kernel, const CudaBackendOptions &options);
 
 /** Adds the back end to a pipeline that is about to be compiled for a target with CUDA. Only Pipelines take custom
  * lowering passes inside a Generator, hence no Func here. */

@@ -24,16 +24,17 @@ struct KernelArgument {
 };
 
 struct CudaKernel {
-  std::string name;                      // of the __global__ function
-  Halide::Internal::Stmt body;           // without the GPU loops
-  std::vector<KernelArgument> arguments; // in order
-  Halide::Expr grid[3];                  // blocks, evaluated on the host
-  int block[3] = {1, 1, 1};              // threads
-  std::string index_label[2][3];         // what the schedule called threadIdx.{x,y,z} and blockIdx.{x,y,z}
-  int shared_bytes = 0;                  // dynamic shared memory; set by layout_shared_memory
-  int min_blocks = 1;                    // of __launch_bounds__
-  std::map<std::string, int> unroll;     // factors that the schedule asks for, by the loop's last name
-  bool addresses_first = false;          // of guarded loads: see CudaBackendOptions
+  std::string name;                            // of the __global__ function
+  Halide::Internal::Stmt body;                 // without the GPU loops
+  std::vector<KernelArgument> arguments;       // in order
+  Halide::Expr grid[3];                        // blocks, evaluated on the host
+  int block[3] = {1, 1, 1};                    // threads
+  std::string index_label[2][3];               // what the schedule called threadIdx.{x,y,z} and blockIdx.{x,y,z}
+  int shared_bytes = 0;                        // dynamic shared memory; set by layout_shared_memory
+  std::map<std::string, int> shared_alignment; // bytes, of arrays that need more than 128
+  int min_blocks = 1;                          // of __launch_bounds__
+  std::map<std::string, int> unroll;           // factors that the schedule asks for, by the loop's last name
+  bool addresses_first = false;                // of guarded loads: see CudaBackendOptions
 
   int threads() const { return block[0] * block[1] * block[2]; }
 };

@@ -36,6 +36,9 @@ std::set<std::string> arrays_added_to(const Halide::Internal::Stmt &s);
 /** s with some arrays' accesses renamed. */
 Halide::Internal::Stmt rename_arrays(const Halide::Internal::Stmt &s, const std::map<std::string, std::string> &names);
 
+/** Names and values that a statement sees, outermost first. */
+using Lets = std::vector<std::pair<std::string, Halide::Expr>>;
+
 Halide::Expr load(const Halide::Type &type, const std::string &array, const Halide::Expr &index);
 Halide::Internal::Stmt store(const std::string &array, const Halide::Expr &value, const Halide::Expr &index);
 Halide::Expr address(const Halide::Type &type, const std::string &array, const Halide::Expr &index);

@@ -87,11 +87,11 @@ constexpr size_t kMostArguments = 64; // what make_launch has bits for
 
 class LayoutShared : public IRMutator {
 public:
-  explicit LayoutShared(const std::string &kernel) : kernel(kernel) {}
+  explicit LayoutShared(const CudaKernel &kernel) : kernel(kernel) {}
   int bytes = 0;
 
 private:
-  const std::string &kernel;
+  const CudaKernel &kernel;
 
   using IRMutator::visit;
 
@@ -100,9 +100,12 @@ private:
       return IRMutator::visit(op);
     const int64_t size = int64_t(op->constant_allocation_size()) * op->type.bytes();
     _halide_user_assert(size > 0) << "Shared allocation " << op->name << " has no constant size";
-    const int offset = (bytes + 127) / 128 * 128;
+    const auto wish = kernel.shared_alignment.find(op->name);
+    const int alignment = wish == kernel.shared_alignment.end() ? 128 : wish->second;
+    const int offset = (bytes + alignment - 1) / alignment * alignment;
     _halide_user_assert(offset + size <= kMostSharedBytes)
-        << kernel << " needs " << offset + size << " bytes of shared memory, expected at most " << kMostSharedBytes;
+        << kernel.name << " needs " << offset + size << " bytes of shared memory, expected at most "
+        << kMostSharedBytes;
     bytes = int(offset + size);
     Stmt body = mutate(op->body);
     return Allocate::make(op->name, op->type, op->memory_type, op->extents, op->condition, body, Expr(offset));
@@ -197,7 +200,7 @@ CudaKernel extract_kernel(const For *loop, const std::string &name, const HostLe
 }
 
 void layout_shared_memory(CudaKernel &kernel) {
-  LayoutShared layout(kernel.name);
+  LayoutShared layout(kernel);
   kernel.body = layout.mutate(kernel.body);
   kernel.shared_bytes = layout.bytes;
 }

@@ -14,9 +14,9 @@ using HostLets = std::vector<std::pair<std::string, Halide::Expr>>;
  * the loops' variables. A kernel with more than 64 arguments computes those of `lets` itself that it can. */
 CudaKernel extract_kernel(const Halide::Internal::For *nest, const std::string &name, const HostLets &lets = {});
 
-/** Gives each GPUShared allocation its place in one dynamic shared memory block (128-byte aligned) and sets
- * kernel.shared_bytes. The offset in bytes becomes the allocation's new_expr, an IntImm. More than 227 KiB is a compile
- * error. */
+/** Gives each GPUShared allocation its place in one dynamic shared memory block (1024-byte aligned, each allocation at
+ * a multiple of 128 bytes or of its shared_alignment) and sets kernel.shared_bytes. The offset in bytes becomes the
+ * allocation's new_expr, an IntImm. More than 227 KiB is a compile error. */
 void layout_shared_memory(CudaKernel &kernel);
 
 /** The host's call of hconv_cuda_launch for a kernel, checked for a nonzero return.

@@ -39,6 +39,8 @@ public:
     staging = in_copy(at_counters(staging, kAhead), ".write", kAhead);
     Stmt stage_next = Block::make({staging, advance(kAhead, levels - 1), advance_slot(kAhead)});
     Stmt compute = in_copy(at_counters(with_lets(nest.compute, nest.lets), kNow), ".read", kNow);
+    if (request.wgmma && request.kept() == 0)
+      compute = Block::make(compute, finished());
     Stmt computed = Block::make({totals.after(compute), advance(kNow, levels - 1), advance_slot(kNow)});
 
     Expr steps = 1;
@@ -46,10 +48,14 @@ public:
       steps = steps * loop->extent;
     Expr total = Variable::make(Int(32), "steps"), step = Variable::make(Int(32), "step");
     Stmt commit = call_statement("hconv::cp_async_commit", {});
-    Stmt first = loop_over_steps(request.stages - 1, Block::make(IfThenElse::make(step < total, stage_next), commit));
-    Stmt main = loop_over_steps(
-        total, Block::make({wait(request.stages - 2), barrier(),
-                            IfThenElse::make(step + (request.stages - 1) < total, stage_next), commit, computed}));
+    const int ahead_by = request.stages - 1 - request.kept();
+    Stmt first = loop_over_steps(ahead_by, Block::make(IfThenElse::make(step < total, stage_next), commit));
+    Stmt main =
+        loop_over_steps(total, Block::make({arrived(ahead_by - 1), barrier(),
+                                            IfThenElse::make(step + ahead_by < total, stage_next), commit, computed}));
+    // Inside the if the loop has a step for certain: ptxas keeps wgmma under way only where no path skips the loop.
+    if (request.kept() > 0)
+      main = IfThenElse::make(0 < total, Block::make(main, finished()));
     // No copy may still be on its way, and no thread still read, when the arrays' memory is used again.
     Stmt drain = Block::make(wait(0), barrier());
     Stmt all = totals.around(Block::make({zero(kAhead, levels + 1), zero(kNow, levels + 1), first, main, drain}));
@@ -67,6 +73,14 @@ private:
   const Totals totals;
 
   static Stmt wait(int groups) { return call_statement("hconv::cp_async_wait<" + std::to_string(groups) + ">", {}); }
+
+  /** All but the newest groups of copies are there, and where wgmma will find them. */
+  Stmt arrived(int groups) const {
+    return request.wgmma ? Block::make(wait(groups), call_statement("hconv::fence_proxy_async", {})) : wait(groups);
+  }
+
+  /** No wgmma is under way. */
+  static Stmt finished() { return call_statement("hconv::wgmma_wait<0>", {}); }
 
   /** Binds the loops' variables to the counters around s. */
   Stmt at_counters(Stmt s, const std::string &counters) const {

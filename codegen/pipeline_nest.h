@@ -8,12 +8,14 @@ namespace hconv {
 
 /** What a schedule asks for. */
 struct PipelineRequest {
-  std::string loop; // the schedule's name of the innermost loop, e.g. "kw_chunk"; "" asks for nothing
-  int stages = 1;   // copies of the staged arrays; 1 leaves the loop as it is
+  std::string loop;   // the schedule's name of the innermost loop, e.g. "kw_chunk"; "" asks for nothing
+  int stages = 1;     // copies of the staged arrays; 1 leaves the loop as it is
+  bool wgmma = false; // consumers are wgmma: they read through the asynchronous proxy, and go on in the next step
+
+  /** Steps before the present one whose consumers may still read when it begins; what it stages must not touch them. */
+  int kept() const { return wgmma && stages >= 3 ? 1 : 0; }
 };
 
-/** Names and values that a statement sees, outermost first. */
-using Lets = std::vector<std::pair<std::string, Halide::Expr>>;
 Halide::Internal::Stmt with_lets(Halide::Internal::Stmt s, const Lets &lets);
 
 struct PipelineNest {

@@ -1,16 +1,9 @@
 /** tensor_core: a warp's tile of a matrix product, written as plain SIMT loops -> mma.sync on the tensor cores. */
 #pragma once
 
-#include "kernel.h"
+#include "matrix_tile.h"
 
 namespace hconv {
-
-/** What a schedule asks for: the last names of the loops that make one m16n8k16 tile. "" asks for nothing. */
-struct TensorCoreRequest {
-  std::string k;      // extent 16: the sum
-  std::string m_half; // extent 2: rows m and m + 8
-  std::string pair;   // extent 2: neighbouring columns
-};
 
 /** Expects a kernel's body after vector_access, whose threadIdx.x runs over the 32 lanes of a warp, with a nest
  *

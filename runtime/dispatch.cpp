@@ -227,7 +227,10 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
                 backend.empty() ? "cuda (the default)" : backend.c_str());
   if (std::string lacks = processor_lacks(v.target, machine); !lacks.empty())
     return lacks;
-  if (v.algorithm == Algorithm::mma && raw(p.math) == HCONV_MATH_STRICT)
+  if (v.algorithm == Algorithm::wgmma && machine.capability != 90)
+    return text("it is machine code for compute capability 9.0 alone, and the device has %d.%d",
+                machine.capability / 10, machine.capability % 10);
+  if (on_tensor_cores(v.algorithm) && raw(p.math) == HCONV_MATH_STRICT)
     return "it sums on tensor cores, and HCONV_MATH_STRICT asks for float32 multiply-adds only";
   if (v.algorithm == Algorithm::transform)
     return does_not_transform(v, p, machine);
@@ -239,7 +242,7 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
     return reason;
   if (!helper_for(v, Algorithm::pack))
     return "no pack kernel is compiled for its weights";
-  if (v.algorithm == Algorithm::mma && !helper_for(v, Algorithm::pack_input))
+  if (on_tensor_cores(v.algorithm) && !helper_for(v, Algorithm::pack_input))
     return "no pack_input kernel is compiled for its input";
   return needs_more_shared_memory(v, machine);
 }
@@ -278,7 +281,7 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
   compare_others(serving, p, machine, choice);
   if (choice->variant->algorithm != Algorithm::transform)
     choice->pack = helper_for(*choice->variant, Algorithm::pack);
-  if (choice->variant->algorithm == Algorithm::mma)
+  if (on_tensor_cores(choice->variant->algorithm))
     choice->pack_input = helper_for(*choice->variant, Algorithm::pack_input);
   return HCONV_OK;
 }

@@ -25,7 +25,7 @@ namespace hconv::runtime {
 struct Speed {
   Algorithm algorithm;
   int32_t tile_oc, tile_ow, tile_oh;
-  int32_t thread_oc, thread_ow, thread_oh; ///< of mma: the tile of a warp
+  int32_t thread_oc, thread_ow, thread_oh; ///< of mma and wgmma: the tile of a warp
   int32_t kw, kw_tile, kh_tile;
   double speed; ///< products in a unit of time of one multiprocessor that is full of the variant's blocks
 };

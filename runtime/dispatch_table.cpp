@@ -8,10 +8,14 @@ namespace {
 
 constexpr Algorithm direct = Algorithm::direct;
 constexpr Algorithm mma = Algorithm::mma;
+constexpr Algorithm wgmma = Algorithm::wgmma;
 
 // Products in a unit of time of one multiprocessor, 1 being the fastest direct kernel (dispatch.h). Measured
 // on one H200 over shapes/perf.txt, each line the median of (modelled work / measured time). To measure a line again,
-// pin its variants (bench/compare.py --all-variants); `hconv explain` shows what follows from it.
+// pin its variants (bench/compare.py --all-variants); `hconv explain` shows what follows from it. wgmma was measured
+// over eight of these shapes (docs/benchmarks.md). Three of its lines are moved from the median so that the choice is
+// right where tiles compete: 64 x 16 x 16 from 4.6, 128 x 32 x 4 from 6.3, and 256 x 32 x 4 from 7.5, which would take
+// 32,256,16,16,3,3, where it was not measured, from a tile that was.
 // clang-format off
 constexpr Speed speeds[] = {
     // algorithm  tile: OC   OW  OH  thread/warp: OC  OW  OH   KW  kw_tile  kh_tile  speed
@@ -45,6 +49,13 @@ constexpr Speed speeds[] = {
     {mma,              128,  32, 4,               0,  0,  0,   1,  0,       0,       3.80},
     {mma,               64,  32, 4,               0,  0,  0,   1,  0,       0,       3.50},
     {mma,                0,   0, 0,               0,  0,  0,   0,  0,       0,       2.90}, // other tiles
+    {wgmma,            128, 128, 2,               0,  0,  0,   4,  0,       0,      11.70},
+    {wgmma,             64, 128, 2,               0,  0,  0,   4,  0,       0,       9.90},
+    {wgmma,             64,  16, 16,              0,  0,  0,   3,  0,       0,       5.00},
+    {wgmma,            128,  32, 8,               0,  0,  0,   5,  0,       0,       8.10},
+    {wgmma,            128,  32, 4,               0,  0,  0,   1,  0,       0,       6.00},
+    {wgmma,            256,  32, 4,               0,  0,  0,   1,  0,       0,       7.10},
+    {wgmma,              0,   0, 0,               0,  0,  0,   0,  0,       0,       5.00}, // other tiles
 };
 // clang-format on
 

@@ -132,7 +132,7 @@ std::string plain_of(const Variant &v) {
   if (v.algorithm == Algorithm::transform)
     return text("tile %d x %d", v.fft_h, v.fft_w);
   return text("tile OC %d, OW %d, OH %d; %s OC %d, OW %d; IC step %d, KW %s; stages %d, warps %d", v.tile_oc, v.tile_ow,
-              std::max(v.tile_oh, 1), v.algorithm == Algorithm::mma ? "warp" : "thread", v.thread_oc, v.thread_ow, v.ic,
+              std::max(v.tile_oh, 1), on_tensor_cores(v.algorithm) ? "warp" : "thread", v.thread_oc, v.thread_ow, v.ic,
               v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
 }
 

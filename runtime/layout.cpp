@@ -22,18 +22,18 @@ PackedExtents packed_extents(const hconv_problem &p, const Variant &v) {
     *stride_of = stride;
     stride *= extent;
   };
-  if (v.algorithm == Algorithm::mma)
+  if (on_tensor_cores(v.algorithm))
     next(&e.ic_stride, e.ic);
   next(&e.oc_stride, e.oc);
   next(&e.kw_stride, e.kw);
   next(&e.kh_stride, e.kh);
-  if (v.algorithm != Algorithm::mma)
+  if (!on_tensor_cores(v.algorithm))
     next(&e.ic_stride, e.ic);
   return e;
 }
 
 PackedInput packed_input(const hconv_problem &p, const Variant &v) {
-  if (v.algorithm != Algorithm::mma)
+  if (!on_tensor_cores(v.algorithm))
     return {};
   PackedInput input{round_up(p.in_channels, v.ic), p.width + p.padding.left + p.padding.right,
                     p.height + p.padding.top + p.padding.bottom, 0};

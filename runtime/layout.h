@@ -1,5 +1,5 @@
-// What a variant wants in memory: its packed weights, and of mma also x, packed into the workspace. transform.h has the
-// spectra of transform variants.
+// What a variant wants in memory: its packed weights, and on tensor cores also x, packed into the workspace.
+// transform.h has the spectra of transform variants.
 #pragma once
 
 #include "hconv/hconv.h"
@@ -9,14 +9,15 @@
 namespace hconv::runtime {
 
 /// The packed weights of a variant: extents, strides in elements, and the product of the extents (-1, and no strides:
-/// it does not fit in 64 bits). direct has OC innermost, [ICp][KH][KW][OCp]; mma has the channels, [KH][KW][OCp][ICp].
+/// it does not fit in 64 bits). direct has OC innermost, [ICp][KH][KW][OCp]; mma and wgmma have the channels,
+/// [KH][KW][OCp][ICp].
 struct PackedExtents {
   int64_t oc, kw, kh, ic, elements;
   int64_t oc_stride, kw_stride, kh_stride, ic_stride;
 };
 PackedExtents packed_extents(const hconv_problem &problem, const Variant &variant);
 
-/// x as mma reads it, [B][Hp][Wp][ICp] with the padding folded in.
+/// x as mma and wgmma read it, [B][Hp][Wp][ICp] with the padding folded in.
 struct PackedInput {
   int64_t ic, width, height;
   int64_t image; ///< elements of one image; 0: the variant reads x itself; -1: they do not fit in 64 bits

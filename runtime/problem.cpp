@@ -116,7 +116,8 @@ SumError sum_error(Algorithm algorithm, int64_t products) {
   switch (algorithm) {
   case Algorithm::direct:
     return {std::ldexp(terms, -24), terms * smallest};
-  case Algorithm::mma: {
+  case Algorithm::mma:
+  case Algorithm::wgmma: {
     const double cuts = 3.0 * terms;
     return {std::expm1(cuts * std::log1p(std::ldexp(1.0, -23))), cuts * smallest}; // (1 + 2^-23)^cuts - 1
   }

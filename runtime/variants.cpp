@@ -18,6 +18,7 @@ extern "C" {
 #define HCONV_DECLARE_for_cpu_avx512(name) HCONV_DECLARE_for_cpu_baseline(name)
 #define HCONV_DECLARE_direct(name, target) HCONV_DECLARE_for_##target(name)
 #define HCONV_DECLARE_mma(name, target) HCONV_DECLARE_for_##target(name)
+#define HCONV_DECLARE_wgmma(name, target) HCONV_DECLARE_for_##target(name)
 #define HCONV_DECLARE_pack(name, target) int name(const void *, halide_buffer_t *, halide_buffer_t *);
 #define HCONV_DECLARE_pack_input(name, target)                                                                         \
   int name(const void *, halide_buffer_t *, int32_t, int32_t, halide_buffer_t *);
@@ -52,6 +53,7 @@ template <auto function> constexpr ConvFunction with_tasks() {
 
 #define HCONV_FUNCTIONS_direct(name) with_tasks<name>(), nullptr, nullptr, {}, nullptr
 #define HCONV_FUNCTIONS_mma(name) HCONV_FUNCTIONS_direct(name)
+#define HCONV_FUNCTIONS_wgmma(name) HCONV_FUNCTIONS_direct(name)
 #define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr, {}, nullptr
 #define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name, {}, nullptr
 #define HCONV_FUNCTIONS_transform(name)                                                                                \
@@ -101,7 +103,7 @@ const Variant *find_variant(const std::string &name) {
 }
 
 const char *name_of(Algorithm algorithm) {
-  constexpr const char *names[] = {"direct", "mma", "transform", "spectral_product", "pack", "pack_input"};
+  constexpr const char *names[] = {"direct", "mma", "wgmma", "transform", "spectral_product", "pack", "pack_input"};
   return names[static_cast<int>(algorithm)];
 }
 
@@ -120,7 +122,11 @@ bool is_cuda(Target target) {
 }
 
 bool is_convolution(Algorithm algorithm) {
-  return algorithm == Algorithm::direct || algorithm == Algorithm::mma || algorithm == Algorithm::transform;
+  return algorithm == Algorithm::direct || on_tensor_cores(algorithm) || algorithm == Algorithm::transform;
+}
+
+bool on_tensor_cores(Algorithm algorithm) {
+  return algorithm == Algorithm::mma || algorithm == Algorithm::wgmma;
 }
 
 } // namespace hconv::runtime

@@ -8,9 +8,10 @@
 
 namespace hconv::runtime {
 
-/// `mma` is direct's sum on tensor cores. It reads packed input, channels innermost, which `pack_input` writes.
-/// `transform` transforms tiles of x, and of products of spectra back to y; `spectral_product` multiplies in between.
-enum class Algorithm { direct, mma, transform, spectral_product, pack, pack_input };
+/// `mma` is direct's sum on tensor cores, `wgmma` the same with instructions that compute capability 9.0 alone has.
+/// Both read packed input, channels innermost, which `pack_input` writes. `transform` transforms tiles of x, and of
+/// products of spectra back to y; `spectral_product` multiplies in between.
+enum class Algorithm { direct, mma, wgmma, transform, spectral_product, pack, pack_input };
 enum class Type { f32, bf16, f16, b32, b16 };
 enum class Target { cuda, halide_ptx, cpu, cpu_baseline, cpu_avx2, cpu_avx512 };
 
@@ -19,10 +20,11 @@ const char *name_of(Type type);
 const char *name_of(Target target);
 bool is_cuda(Target target);
 bool is_convolution(Algorithm algorithm);
+bool on_tensor_cores(Algorithm algorithm); ///< mma, wgmma
 
-/// y[OW,OH,OC,B] from x[W,H,IC,B], packed w[OCp,KW,KH,ICp], bias[OC]; returns 0 or a Halide error code. Of mma, x is
-/// the packed input [ICp,Wp,Hp,B], and w is stored with its channels innermost: [KH][KW][OCp][ICp]. A direct CPU
-/// variant wants RunContext::tasks.
+/// y[OW,OH,OC,B] from x[W,H,IC,B], packed w[OCp,KW,KH,ICp], bias[OC]; returns 0 or a Halide error code. Of mma and
+/// wgmma, x is the packed input [ICp,Wp,Hp,B], and w is stored with its channels innermost: [KH][KW][OCp][ICp]. A
+/// direct CPU variant wants RunContext::tasks.
 using ConvFunction = int (*)(const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias,
                              int32_t has_bias, int32_t pad_top, int32_t pad_left, halide_buffer_t *y);
 /// packed[OCp,KW,KH,ICp] from w[KW,KH,IC,OC], both as unsigned integers of the element's size.
@@ -56,10 +58,11 @@ struct Variant {
   Type type;
   Target target;
   int32_t tile_oc, tile_ow, tile_oh, thread_oc, thread_ow, ic, kw_tile, kw, stages, warps, min_blocks, thread_oh,
-      kh_tile, unroll_ic;       ///< 0: not given; of mma, thread_* is the tile of a warp; of products, ow stands for n
+      kh_tile,
+      unroll_ic; ///< 0: not given; of mma and wgmma, thread_* is the tile of a warp; of products, ow stands for n
   int32_t fft_h, fft_w;         ///< extents of a tile of x, of transform
   int32_t products, sum_ic;     ///< real products of a complex one (3 or 4), channels in one sum, of spectral_product
-  ConvFunction conv;            ///< of direct and mma, else null
+  ConvFunction conv;            ///< of direct, mma and wgmma, else null
   PackFunction pack;            ///< of pack, else null
   PackInputFunction pack_input; ///< of pack_input, else null
   TransformFunctions transform; ///< of transform, else null

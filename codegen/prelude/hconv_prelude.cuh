@@ -261,4 +261,14 @@ HCONV_MMA(mma_bf16, mma_m16n8k16_bf16)
 HCONV_MMA(mma_f16, mma_m16n8k16_f16)
 #undef HCONV_MMA
 
+/** The descriptor of a matrix of rows of Bytes bytes, one behind the other in shared memory, in the layout with the
+ * swizzle of that size. Every 8 rows start at a multiple of 8 * Bytes; `first` is the first element wanted, in row 0 of
+ * such 8. */
+template <int Bytes> HCONV_DEVICE uint64_t matrix_descriptor(const void *first) {
+  static_assert(Bytes == 32 || Bytes == 64 || Bytes == 128, "the swizzles are of 32, 64 and 128 bytes");
+  constexpr uint64_t layout = Bytes == 128 ? 1 : Bytes == 64 ? 2 : 3;
+  constexpr uint64_t eight_rows = 8 * Bytes / 16;
+  return layout << 62 | eight_rows << 32 | 1 << 16 | (shared_address(first) >> 4 & 0x3fff);
+}
+
 } // namespace hconv

@@ -51,7 +51,7 @@ class Candidate:
         bits = "b32" if self.type == "f32" else "b16"
         memory = "cuda" if self.target == "cuda" else "cpu"
         packs = [f"pack {bits} {memory}"] if self.algorithm != "transform" else []
-        return packs + (["pack_input b16 cuda"] if self.algorithm == "mma" else [])
+        return packs + (["pack_input b16 cuda"] if self.algorithm in ("mma", "wgmma") else [])
 
 
 def shipped_candidates(manifest_text: str, problem: Problem) -> list[Candidate]:

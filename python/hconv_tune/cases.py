@@ -195,7 +195,7 @@ def check(case: Case, y: numpy.ndarray, type: str, mode: str, algorithm: str) ->
     if transforms:
         allowed = bounds.worst_transform(exact, _norms(case), case.shape.in_channels, type)
     else:
-        allowed = bounds.worst_sum(exact, case.scale, n, type, truncates=algorithm == "mma")
+        allowed = bounds.worst_sum(exact, case.scale, n, type, truncates=algorithm in ("mma", "wgmma"))
     with numpy.errstate(invalid="ignore"):
         beyond = ~((abs(found - exact) <= allowed) | (found == untyped(typed(exact.astype(numpy.float32), type), type)))
     count = int(beyond.sum())

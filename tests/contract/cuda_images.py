@@ -94,17 +94,22 @@ def parse_ptxas(text):
     return {key: tuple(values) for key, values in found.items()}
 
 
+def archs_of(name):
+    """The architectures that a function's kernels are for: only sm_90a has wgmma."""
+    return ("90a",) if name.startswith("conv2d_wgmma_") else ARCHS
+
+
 def image_of(build, name):
     """The fatbin that the build embedded in one function's object."""
     return pathlib.Path(build) / f"variants/{name}.fatbin"
 
 
 def reports_of(build, name, tools):
-    """ptxas' reports of one function on all ARCHS: the build's own, and one for the architectures that its image has only
+    """ptxas' reports of one function on all its architectures: the build's own, and one for the architectures that its image has only
     as PTX, which are assembled from it as a driver would."""
     image = image_of(build, name)
     report = image.with_suffix(".nvcc.log").read_text(encoding="utf-8")
-    missing = [arch for arch in ARCHS if f"for 'sm_{arch}'" not in report]
+    missing = [arch for arch in archs_of(name) if f"for 'sm_{arch}'" not in report]
     if not missing:
         return report
     flags = ["--fatbin", "-O3", "-Xptxas", "-v", *(f"-gencode=arch=compute_{PTX},code=sm_{arch}" for arch in missing)]
@@ -135,11 +140,14 @@ def launch_sizes(build, name):
 
 
 def kernels_of(build, name, tools):
-    """Kernel rows of one function on all ARCHS."""
+    """Kernel rows of one function on all its architectures."""
     sizes = launch_sizes(build, name)
     measured = parse_ptxas(reports_of(build, name, tools))
     if {kernel for kernel, _ in measured} != set(sizes):
         raise ToolError(f"{name}.resources and ptxas list different kernels.")
+    if {arch for _, arch in measured} != set(archs_of(name)):
+        raise ToolError(f"{name} was assembled for {', '.join(sorted({arch for _, arch in measured}))}, expected "
+                        f"{', '.join(archs_of(name))}.")
     return [Kernel(kernel, arch, registers, spills, static + sizes[kernel][0], sizes[kernel][1], stack)
             for (kernel, arch), (registers, spills, static, stack) in measured.items()]
 

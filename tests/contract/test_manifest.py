@@ -35,6 +35,7 @@ def test_name_of_a_tensor_core_variant_and_of_its_input_packing():
     assert [v.name for v in manifest.parse(f"mma bf16,f16 cuda {WARP_TILE}")] == [
         "conv2d_mma_bf16_oc128x64_t64x32_ic32_kwany_kt1_s4_w4_cuda",
         "conv2d_mma_f16_oc128x64_t64x32_ic32_kwany_kt1_s4_w4_cuda"]
+    assert only(f"wgmma bf16 cuda {WARP_TILE}").name == "conv2d_wgmma_bf16_oc128x64_t64x32_ic32_kwany_kt1_s4_w4_cuda"
     assert only("pack_input b16 cuda").name == "pack_input_b16_cuda"
 
 
@@ -130,7 +131,7 @@ def test_halide_targets_say_which_backend():
 @pytest.mark.parametrize("line, sentence", [
     ("direct f32", "The line has 2 word(s)"),
     (f"winograd f32 cuda {TILE}", "The algorithm is 'winograd', expected one of direct, mma, pack, "
-     "pack_input, spectral_product, transform."),
+     "pack_input, spectral_product, transform, wgmma."),
     (f"direct f64 cuda {TILE}", "A type of 'direct' is 'f64', expected one of bf16, f16, f32."),
     (f"direct f32,f32 cuda {TILE}", "The type 'f32' is given twice."),
     (f"direct f32, cuda {TILE}", "A type of 'direct' is ''"),

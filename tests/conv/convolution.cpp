@@ -144,7 +144,7 @@ testing::AssertionResult within_bound(const Shape &shape, const std::string &var
     });
   }
   const std::vector<double> magnitudes = convolve_magnitudes(shape, inputs);
-  const bool truncates = v.algorithm == "mma";
+  const bool truncates = v.algorithm == "mma" || v.algorithm == "wgmma";
   return compare(shape, y, exact, [&](size_t i, double value) {
     return std::fabs(value - exact[i]) <= error_bound(shape, y.type(), truncates, exact[i], magnitudes[i]);
   });

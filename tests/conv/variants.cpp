@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <runtime/environment.h>
+#include <runtime/machine.h>
 #include <stdexcept>
 
 namespace hconv_test {
@@ -21,11 +22,11 @@ std::string list_as_json() {
   return text;
 }
 
-/** Whether the test device runs the variants of a target: this processor has its instructions, or the driver its code.
- */
-bool serves(const std::string &target) {
+/** Whether the test device runs an algorithm's variants of a target: this processor has its instructions, or the driver
+ * its code. */
+bool serves(const std::string &target, const std::string &algorithm) {
   if (test_device().device_type == kDLCUDA)
-    return target == "cuda";
+    return target == "cuda" && (algorithm != "wgmma" || hconv::runtime::machine_of(test_device()).capability == 90);
   if (target == "cpu_avx512")
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
@@ -45,7 +46,7 @@ Listed read_list() {
   Listed listed;
   for (const nlohmann::json &row : nlohmann::json::parse(list_as_json())) {
     const std::string algorithm = row.at("algorithm"), target = row.at("target");
-    if (algorithm.compare(0, 4, "pack") == 0 || !serves(target))
+    if (algorithm.compare(0, 4, "pack") == 0 || !serves(target, algorithm))
       continue;
     if (algorithm == "spectral_product") {
       listed.products.push_back({row.at("name"), target, row.at("parameters").at("products")});

@@ -11,6 +11,7 @@ CUDA-F32 and so on, those for rows with stages > 1 or = 1 CUDA-PIPELINED or CUDA
 import math
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ VARIANTS = cuda_images.cuda_functions(BUILD)
 CTYPES = {"f32": "float", "bf16": "hconv::bfloat16", "f16": "hconv::half", "b32": "uint32_t", "b16": "uint16_t"}
 ELEMENT_BYTES = {"f32": 4, "bf16": 2, "f16": 2, "b32": 4, "b16": 2}
 # Who computes thread_oc x thread_oh x thread_ow outputs: a thread, or a warp.
-THREADS_SHARING_A_TILE = {"direct": 1, "mma": 32, "spectral_product": 1}
+THREADS_SHARING_A_TILE = {"direct": 1, "mma": 32, "wgmma": 32, "spectral_product": 1}
 WITH_SUMS = tuple(THREADS_SHARING_A_TILE)
 SASS_ARCH = "sm_90a"
 
@@ -51,8 +52,10 @@ def variables(row):
         # A thread's outputs lie side by side in shared memory: up to four of them are one load.
         values.update(LDS_BITS=32 * max(math.gcd(row["thread_oc"], 4), math.gcd(row["thread_ow"], 4)))
     if row["algorithm"] in WITH_SUMS:
+        # With three stages or more, one is kept for the wgmma of the step before.
+        kept = 1 if row["algorithm"] == "wgmma" and row["stages"] > 2 else 0
         values.update(THREADS=32 * row["warps"], ACCUMULATORS=accumulators(row),
-                      STAGES_IN_FLIGHT=max(row["stages"] - 2, 0))
+                      STAGES_IN_FLIGHT=max(row["stages"] - 2 - kept, 0))
     return values
 
 
@@ -123,6 +126,42 @@ def test_sass(row, cuobjdump):
         # A product of 16 x 8 x 16 for each four sums of a lane and each 16 channels of a step; none on the FMA units.
         assert text.count("HMMA") >= accumulators(row) // 4, f"{text.count('HMMA')} HMMA"
         assert "FFMA" not in text
+    if row["algorithm"] == "wgmma":
+        expect_hgmma(row, text)
+        # Else ptxas waits for each one, and the loads of the next fragments hide behind none.
+        report = cuda_images.image_of(BUILD, row["name"]).with_suffix(".nvcc.log").read_text(encoding="utf-8")
+        assert "serialized" not in report, report
+
+
+def expect_hgmma(row, text):
+    """The products are HGMMA alone, and the loop around them keeps the tensor cores busy.
+
+    An HGMMA of 64 x N x 16 takes them N / 2 cycles and gives a lane N / 2 sums. In each cycle a scheduler issues one
+    instruction; a warpgroup's four warps have one each.
+    """
+    assert "FFMA" not in text and " HMMA" not in text
+    code = [(int(address, 16), instruction)
+            for address, instruction in re.findall(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?);", text, re.MULTILINE)]
+    targets = [(re.search(r"\bBRA\b.*0x([0-9a-f]+)", instruction), address) for address, instruction in code]
+    loops = sorted((address - int(found[1], 16), int(found[1], 16), address) for found, address in targets
+                   if found and int(found[1], 16) < address)
+    for _, first, last in loops:
+        inside = [instruction for address, instruction in code if first <= address <= last]
+        cycles = sum(int(n) // 2 for n in re.findall(r"HGMMA\.64x(\d+)x16\.F32", "\n".join(inside)))
+        if cycles:
+            assert cycles >= accumulators(row) * row["ic"] // 16, f"HGMMA of {cycles} cycles in the loop"
+            assert len(inside) <= cycles, f"{len(inside)} instructions in {cycles} cycles of HGMMA"
+            return
+    pytest.fail("No loop holds an HGMMA.")
+
+
+def test_wgmma_is_machine_code_for_one_architecture(cuobjdump):
+    """Nothing in its image may look runnable to another device: neither machine code nor PTX."""
+    for row in VARIANTS:
+        if row["algorithm"] != "wgmma":
+            continue
+        listed = cuda_images.run([cuobjdump, "-lelf", "-lptx", cuda_images.image_of(BUILD, row["name"])])
+        assert re.findall(r"\.(sm_\w+)\.(cubin|ptx)", listed) == [("sm_90a", "cubin")], listed
 
 
 def test_the_checks_do_fail(tmp_path):

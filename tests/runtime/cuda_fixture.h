@@ -16,6 +16,7 @@ protected:
     hconv::runtime::clear_plan_cache();
     fake_cuda_set_current(nullptr);
     fake_cuda_capture(nullptr);
+    fake_cuda_set_capability(90);
     fake_cuda_reset_calls();
   }
   void TearDown() override { fake_cuda_set_current(nullptr); }

@@ -184,4 +184,45 @@ TEST_F(CudaMma, AFailureWhileTheInputIsPackedStopsTheRun) {
   EXPECT_EQ(r.run(), HCONV_OK) << hconv_last_error();
 }
 
+class CudaWgmma : public CudaTest {
+protected:
+  static hconv_problem served() {
+    hconv_problem p = small_problem(cuda0);
+    p.dtype = bfloat16;
+    p.width = 12;
+    p.kernel_width = 7;
+    return p;
+  }
+};
+
+TEST_F(CudaWgmma, IsChosenOnTheOneComputeCapabilityThatHasIt) {
+  for (const auto &[capability, name] : {std::pair<int, const char *>{90, "conv2d_wgmma_bf16_oc64x64_cuda"},
+                                         {80, "conv2d_mma_bf16_oc64x64_cuda"},
+                                         {89, "conv2d_mma_bf16_oc64x64_cuda"},
+                                         {100, "conv2d_mma_bf16_oc64x64_cuda"},
+                                         {120, "conv2d_mma_bf16_oc64x64_cuda"}}) {
+    fake_cuda_set_capability(capability);
+    PlanHolder plan(square_problem(cuda0, 4, 64, 128, 7, 7, bfloat16));
+    ASSERT_EQ(plan.status, HCONV_OK) << hconv_last_error();
+    EXPECT_STREQ(hconv_plan_variant(plan), name) << capability;
+  }
+}
+
+TEST_F(CudaWgmma, IsRefusedElsewhereBeforeAnythingIsLoaded) {
+  EnvironmentGuard pin{"HCONV_VARIANT", "conv2d_wgmma_bf16_oc64x64_cuda"};
+  fake_cuda_set_capability(100);
+  PlanHolder plan(served());
+  EXPECT_EQ(plan.status, HCONV_UNSUPPORTED);
+  EXPECT_THAT(hconv_last_error(),
+              HasSubstr("it is machine code for compute capability 9.0 alone, and the device has 10.0"));
+  EXPECT_EQ(calls("cuModuleLoadData"), 0);
+}
+
+TEST_F(CudaWgmma, ComputesFromPackedInput) {
+  EnvironmentGuard pin{"HCONV_VARIANT", "conv2d_wgmma_bf16_oc64x64_cuda"};
+  Ready r(served());
+  ASSERT_EQ(r.run(), HCONV_OK) << hconv_last_error();
+  EXPECT_EQ(r.c.found(), r.c.expected());
+}
+
 } // namespace

@@ -86,6 +86,21 @@ TEST(DispatchOnCuda, TensorCoresServe16BitTypesUnlessStrict) {
   EXPECT_EQ(chosen(p), "conv2d_mma_bf16_oc128x128_cuda");
 }
 
+TEST(DispatchOnCuda, OneComputeCapabilityMultipliesByWarpgroups) {
+  hconv_problem p = problem(cuda0, 4, 64, 128, 7, bfloat16);
+  EXPECT_EQ(chosen(p), "conv2d_wgmma_bf16_oc64x64_cuda");
+  for (const auto &[capability, text] : {std::pair<int, const char *>{80, "8.0"}, {89, "8.9"}, {100, "10.0"}}) {
+    Machine other;
+    other.capability = capability;
+    EXPECT_EQ(chosen(p, other), "conv2d_mma_bf16_oc64x64_cuda");
+    EXPECT_EQ(reason(p, "conv2d_wgmma_bf16_oc64x64_cuda", other),
+              std::string("it is machine code for compute capability 9.0 alone, and the device has ") + text);
+  }
+  p.math = HCONV_MATH_STRICT;
+  EXPECT_EQ(reason(p, "conv2d_wgmma_bf16_oc64x64_cuda"),
+            "it sums on tensor cores, and HCONV_MATH_STRICT asks for float32 multiply-adds only");
+}
+
 TEST(DispatchOnCuda, TensorCoresNeedAPackedInputThatCanBeIndexed) {
   hconv_problem p = problem(cuda0, 1, 1, 12000, 1, bfloat16); // 16 channels for each of its own
   EXPECT_EQ(reason(p, "conv2d_mma_bf16_oc64x64_cuda"),

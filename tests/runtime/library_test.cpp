@@ -92,17 +92,36 @@ TEST(LibraryDispatch, SixteenBitTypesRunOnTensorCoresUnlessStrict) {
         Choice choice;
         ASSERT_EQ(choose(p, {}, {}, &choice), HCONV_OK) << hconv_last_error();
         EXPECT_NE(choice.variant->algorithm, Algorithm::direct) << channels << " " << size;
-        EXPECT_EQ(choice.pack_input != nullptr, choice.variant->algorithm == Algorithm::mma);
+        EXPECT_EQ(choice.pack_input != nullptr, on_tensor_cores(choice.variant->algorithm));
         ASSERT_EQ(choose(strict(p), {}, {}, &choice), HCONV_OK) << hconv_last_error();
         EXPECT_EQ(choice.variant->algorithm, Algorithm::direct) << channels << " " << size;
       }
   }
 }
 
+TEST(LibraryDispatch, WarpgroupsMultiplyOnOneComputeCapabilityAlone) {
+  for (const auto &[dtype, type] : {std::pair{bfloat16, Type::bf16}, {float16, Type::f16}}) {
+    if (!compiled(Algorithm::mma, type) || !compiled(Algorithm::wgmma, type))
+      GTEST_SKIP() << "no mma or no wgmma variant is compiled";
+    for (const auto &[capability, algorithm] : {std::pair{90, Algorithm::wgmma},
+                                                {80, Algorithm::mma},
+                                                {89, Algorithm::mma},
+                                                {100, Algorithm::mma},
+                                                {120, Algorithm::mma}}) {
+      Machine machine;
+      machine.capability = capability;
+      Choice choice;
+      ASSERT_EQ(choose(problem(dtype, cuda0, 32, 128, 30, 3), machine, untuned(), &choice), HCONV_OK)
+          << hconv_last_error();
+      EXPECT_STREQ(name_of(choice.variant->algorithm), name_of(algorithm)) << capability;
+    }
+  }
+}
+
 TEST(LibraryDispatch, EverySpeedIsOneOfACompiledVariant) {
   for (const Speed &speed : dispatch_speeds()) {
     EXPECT_GT(speed.speed, 0);
-    if (speed.algorithm == Algorithm::mma && !compiled(Algorithm::mma, Type::bf16))
+    if (on_tensor_cores(speed.algorithm) && !compiled(speed.algorithm, Type::bf16))
       continue;
     bool found = false;
     for (const Variant &v : variants())

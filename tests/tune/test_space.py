@@ -33,6 +33,9 @@ def drawn(seed, count=3000):
 @pytest.mark.parametrize("type, target", TARGETS)
 def test_what_ships_is_in_the_space_of_some_shape(type, target):
     for candidate in shipped_candidates(MANIFEST, problem(SHAPES[0], type, target)):
+        if candidate.algorithm in space.NOT_SEARCHED:
+            assert candidate.algorithm not in {chosen.algorithm for chosen in space.SPACES}
+            continue
         reasons = set()
         for shape in SHAPES:
             asked = problem(shape, type, target)
@@ -108,5 +111,7 @@ def test_rows_are_the_manifests_and_defaults_stay_out():
     assert pair.helpers() == [] and candidate.helpers() == ["pack b32 cpu"]
     mma = next(c for c in shipped_candidates(MANIFEST, problem(SHAPES[0], "f16")) if c.algorithm == "mma")
     assert mma.helpers() == ["pack b16 cuda", "pack_input b16 cuda"]
-    for row in pair.rows() + mma.rows():
+    wgmma = next(c for c in shipped_candidates(MANIFEST, problem(SHAPES[0], "f16")) if c.algorithm == "wgmma")
+    assert wgmma.helpers() == mma.helpers()
+    for row in pair.rows() + mma.rows() + wgmma.rows():
         assert manifest.parse_line(row)

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #define HCONV_DEVICE __device__ __forceinline__
-#define HCONV_SHARED_MEMORY(name) extern __shared__ __align__(128) unsigned char name[]
+#define HCONV_SHARED_MEMORY(name) extern __shared__ __align__(1024) unsigned char name[]
 #define HCONV_REGISTER_KERNEL(name)
 
 namespace hconv {
@@ -122,3 +122,5 @@ HCONV_DEVICE uint32_t tf32_bits(float value) {
 }
 
 } // namespace hconv
+
+#include "hconv_wgmma.h"

@@ -1,11 +1,7 @@
 #include "lower.h"
 
-#include "codegen/constant_loops.h"
 #include "codegen/cuda_printer.h"
 #include "codegen/kernel_launch.h"
-#include "codegen/private_registers.h"
-#include "codegen/prove_assertions.h"
-#include "codegen/vector_access.h"
 #include <gtest/gtest.h>
 #include <sstream>
 
@@ -75,15 +71,17 @@ CudaKernel kernel_of(const Func &func, const std::vector<Argument> &arguments, c
 }
 
 std::string cuda_of(const Func &func, const PipelineRequest &request, const TensorCoreRequest &tile, int sum_steps) {
+  CudaBackendOptions options;
+  options.pipeline = request;
+  options.tensor_core = tile;
+  options.sum_steps = sum_steps;
+  return cuda_of(func, options);
+}
+
+std::string cuda_of(const Func &func, const CudaBackendOptions &options) {
   const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
   CudaKernel kernel = kernel_of(func, {}, std::string(test->test_suite_name()) + "_" + test->name());
-  kernel.body = prove_assertions(kernel.body);
-  kernel.body = constant_loops(kernel);
-  kernel.body = private_registers(kernel.body);
-  kernel.body = vector_access(kernel.body);
-  kernel.body = tensor_core(kernel.body, tile);
-  kernel.body = pipeline(kernel.body, request, {sum_steps, kernel.threads(), kernel.min_blocks});
-  layout_shared_memory(kernel);
+  run_passes(kernel, options);
   return print_cuda(kernel);
 }
 

@@ -1,8 +1,8 @@
 /** From a small Halide pipeline to the kernels that the back end's passes work on. */
 #pragma once
 
-#include "codegen/pipeline.h"
-#include "codegen/tensor_core.h"
+#include "codegen/cuda_backend.h"
+#include "codegen/kernel.h"
 
 namespace hconv_test {
 
@@ -24,6 +24,9 @@ hconv::CudaKernel kernel_of(const Halide::Func &func, const std::vector<Halide::
  */
 std::string cuda_of(const Halide::Func &func, const hconv::PipelineRequest &request = {},
                     const hconv::TensorCoreRequest &tile = {}, int sum_steps = 0);
+
+/** As above, with all that a schedule may ask for. */
+std::string cuda_of(const Halide::Func &func, const hconv::CudaBackendOptions &options);
 
 /** All fields of a kernel, one a line, and its body. */
 std::string describe(const hconv::CudaKernel &kernel);

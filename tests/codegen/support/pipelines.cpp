@@ -136,4 +136,59 @@ Func mma_matmul(Type type, int n_tiles) {
   return c;
 }
 
+Func wgmma_product(Type type, int taps) {
+  const int M = 64, N = 128, K = 64, block_n = 64, chunk_k = 32, warps = 4;
+  ImageParam a(type, 2, "a"), b(type, 3, "b");
+  Func a_tile("a_tile"), b_tile("b_tile"), sum("sum"), c("c");
+  Var m("m"), n("n"), t("t"), kv("kv"), bn("bn"), nt("nt"), m_half("m_half"), pair("pair"), g("g"), q("q"),
+      lane("lane"), warp("warp"), vec("vec"), part("part"), row("row");
+  a_tile(kv, m) = a(kv, m);
+  b_tile(kv, n, t) = b(kv, n, t);
+  RDom r(0, K, 0, taps, "r");
+  sum(n, m) = 0.f;
+  sum(n, m) += cast<float>(a_tile(r.x, m + r.y)) * cast<float>(b_tile(r.x, n, r.y));
+  c(n, m) = cast(type, sum(n, m));
+
+  a.set_host_alignment(16);
+  b.set_host_alignment(16);
+  a.dim(0).set_bounds(0, K).dim(1).set_bounds(0, M + taps - 1).set_stride(K);
+  b.dim(0).set_bounds(0, K).dim(1).set_bounds(0, N).set_stride(K).dim(2).set_bounds(0, taps).set_stride(K * N);
+  c.output_buffer().dim(0).set_bounds(0, N).dim(1).set_bounds(0, M).set_stride(N);
+
+  for (Func stage : {a_tile, b_tile, sum, c})
+    stage.never_partition_all();
+  auto lanes = [&](Stage s) {
+    s.split(n, nt, n, 8).split(n, q, pair, 2).split(m, warp, m, 16).split(m, m_half, g, 8).fuse(q, g, lane);
+  };
+  c.split(n, bn, n, block_n);
+  lanes(c);
+  c.reorder(pair, nt, m_half, lane, warp, bn).gpu_threads(lane, warp).gpu_blocks(bn);
+  sum.bound_extent(n, block_n).bound_extent(m, M).compute_at(c, bn).store_in(MemoryType::Register);
+  lanes(sum);
+  sum.reorder(pair, nt, m_half, lane, warp).gpu_threads(lane, warp);
+  RVar chunk("chunk"), k("k"), step("step");
+  sum.update().split(r.x, chunk, step, chunk_k).split(step, step, k, 16);
+  lanes(sum.update());
+  sum.update().reorder(pair, m_half, k, nt, step, r.y, lane, warp, chunk).gpu_threads(lane, warp);
+  // Four lanes stage a row of 32 elements, 16 bytes each.
+  auto stage = [&](Func f, Var rows, int pitch) {
+    f.bound_extent(kv, chunk_k)
+        .align_storage(kv, pitch)
+        .compute_at(sum, chunk)
+        .store_in(MemoryType::GPUShared)
+        .split(kv, part, vec, 8)
+        .vectorize(vec)
+        .split(rows, row, rows, 32 * warps / 4, TailStrategy::GuardWithIf)
+        .fuse(part, rows, lane)
+        .split(lane, warp, lane, 32)
+        .reorder(vec, row, lane, warp)
+        .gpu_threads(lane, warp);
+  };
+  a_tile.bound_extent(m, M + taps - 1).align_storage(m, 32); // b_tile follows: at a multiple of 8 of its rows
+  stage(a_tile, m, chunk_k + 8);
+  b_tile.bound_extent(n, block_n).bound_extent(t, taps).fuse(n, t, n);
+  stage(b_tile, n, chunk_k);
+  return c;
+}
+
 } // namespace hconv_test

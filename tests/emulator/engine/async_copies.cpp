@@ -15,25 +15,28 @@ void AsyncCopies::clear() {
   group_ends_.clear();
 }
 
-void AsyncCopies::land_first(size_t count) {
-  for (size_t i = 0; i < count; ++i)
+void AsyncCopies::land_first(size_t count, const std::function<void(const AsyncCopy &)> &landed) {
+  for (size_t i = 0; i < count; ++i) {
     land(copies_[i]);
+    if (landed)
+      landed(copies_[i]);
+  }
   copies_.erase(copies_.begin(), copies_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-void AsyncCopies::wait(size_t newest_groups_left) {
+void AsyncCopies::wait(size_t newest_groups_left, const std::function<void(const AsyncCopy &)> &landed) {
   if (group_ends_.size() <= newest_groups_left)
     return;
   const size_t groups = group_ends_.size() - newest_groups_left;
-  const size_t landed = group_ends_[groups - 1];
-  land_first(landed);
+  const size_t count = group_ends_[groups - 1];
+  land_first(count, landed);
   group_ends_.erase(group_ends_.begin(), group_ends_.begin() + static_cast<std::ptrdiff_t>(groups));
   for (size_t &end : group_ends_)
-    end -= landed;
+    end -= count;
 }
 
 void AsyncCopies::land_all() {
-  land_first(copies_.size());
+  land_first(copies_.size(), {});
   group_ends_.clear();
 }
 

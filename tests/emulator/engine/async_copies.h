@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 namespace hconv::emulator {
@@ -23,12 +24,12 @@ public:
   void clear();
   void issue(const AsyncCopy &copy) { copies_.push_back(copy); }
   void commit() { group_ends_.push_back(copies_.size()); }
-  void wait(size_t newest_groups_left);
+  void wait(size_t newest_groups_left, const std::function<void(const AsyncCopy &)> &landed);
   /// At thread exit the device lands whatever is left.
   void land_all();
 
 private:
-  void land_first(size_t count);
+  void land_first(size_t count, const std::function<void(const AsyncCopy &)> &landed);
 
   std::vector<AsyncCopy> copies_;
   std::vector<size_t> group_ends_; // index into copies_ behind each closed group

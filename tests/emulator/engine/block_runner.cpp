@@ -126,12 +126,27 @@ void BlockRunner::async_copy(Fiber &fiber, const AsyncCopy &copy) {
                     " bytes of shared memory");
   if (failure_)
     abandon(fiber);
-  const bool early =
-      launch_->copy_timing == CopyTiming::early || (launch_->copy_timing == CopyTiming::mixed && (random_.next() & 1));
-  if (early)
+  if (happens_early()) {
     land(copy);
-  else
+    unfenced_.note(index_of(fiber), copy.shared, copy.size);
+  } else {
     fiber.copies.issue(copy);
+  }
+}
+
+void BlockRunner::async_wait(Fiber &fiber, size_t newest_groups_left) {
+  const size_t thread = index_of(fiber);
+  fiber.copies.wait(newest_groups_left, [&](const AsyncCopy &copy) { unfenced_.note(thread, copy.shared, copy.size); });
+}
+
+bool BlockRunner::happens_early() {
+  return launch_->copy_timing == CopyTiming::early ||
+         (launch_->copy_timing == CopyTiming::mixed && (random_.next() & 1));
+}
+
+size_t BlockRunner::index_of(const Fiber &fiber) const {
+  const twin::Index3 &t = fiber.thread_index, &n = fiber.block_extent;
+  return (size_t(t.z) * n.y + t.y) * n.x + t.x;
 }
 
 void BlockRunner::set_failure(const Fiber *fiber, int code, const std::string &text) {
@@ -166,6 +181,8 @@ void BlockRunner::start(const LaunchShape &launch, twin::Index3 block_index) {
   thread_count_ = static_cast<size_t>(launch.block.x) * launch.block.y * launch.block.z;
   while (fibers_.size() < thread_count_)
     make_fiber(fibers_.size());
+  products_.start((thread_count_ + kWarpLanes - 1) / kWarpLanes);
+  unfenced_.start(shared_, launch.shared_bytes, thread_count_);
   twin::Index3 thread{0, 0, 0};
   for (size_t i = 0; i < thread_count_; ++i) {
     Fiber &fiber = fibers_[i];
@@ -203,6 +220,8 @@ std::optional<LaunchFailure> BlockRunner::run(const LaunchShape &launch, twin::I
   }
   if (!failure_)
     check_shared_canaries();
+  if (const std::string left = failure_ ? "" : products_.at_exit(); !left.empty())
+    set_failure(nullptr, CUDA_ERROR_LAUNCH_FAILED, left);
   return failure_;
 }
 

@@ -11,6 +11,7 @@
 #include "kernel_registry.h"
 #include "random.h"
 #include "settings.h"
+#include "warpgroup_products.h"
 
 #include <deque>
 #include <optional>
@@ -50,6 +51,8 @@ public:
   void wait_at_barrier(Fiber &fiber);
   void wait_in_collective(Fiber &fiber, const Collective &operation);
   void async_copy(Fiber &fiber, const AsyncCopy &copy);
+  void async_wait(Fiber &fiber, size_t newest_groups_left);
+  void fence_proxy(Fiber &fiber) { unfenced_.fence(index_of(fiber)); }
   /// The way out of the fault handler: see fault.h.
   [[noreturn]] void leave_after_fault(Fiber &fiber, const Fault &fault);
 
@@ -70,6 +73,9 @@ private:
   void explain_fault(const Fiber &fiber, const Fault &fault);
   std::string describe_address(uintptr_t address) const;
   size_t lanes_of(size_t warp) const;
+  size_t index_of(const Fiber &fiber) const;
+  std::string perform_collective(size_t warp, const Collective *const (&lanes)[kWarpLanes]);
+  bool happens_early();
 
   std::deque<Fiber> fibers_; // grows only; fibers keep their address and their stack
   size_t thread_count_ = 0;
@@ -79,6 +85,8 @@ private:
   twin::Index3 block_index_{};
   std::optional<LaunchFailure> failure_;
   std::optional<Fault> fault_;
+  WarpgroupProducts products_;
+  UnfencedWrites unfenced_;
 
   unsigned char *shared_mapping_ = nullptr;
   unsigned char *shared_ = nullptr;

@@ -126,6 +126,8 @@ std::string perform(const Collective *const (&lanes)[kWarpLanes], const unsigned
     break;
   case Collective::Kind::load_matrices:
     return load_matrices(lanes, shared, shared_bytes);
+  default: // WarpgroupProducts'
+    break;
   }
   return {};
 }
@@ -137,6 +139,14 @@ const char *name_of(const Collective &operation) {
   case Collective::Kind::load_matrices:
     return operation.matrices == 4 ? (operation.transposed ? "ldmatrix_x4_trans" : "ldmatrix_x4")
                                    : (operation.transposed ? "ldmatrix_x2_trans" : "ldmatrix_x2");
+  case Collective::Kind::warpgroup_product:
+    return "wgmma";
+  case Collective::Kind::warpgroup_fence:
+    return "wgmma_fence";
+  case Collective::Kind::warpgroup_commit:
+    return "wgmma_commit";
+  case Collective::Kind::warpgroup_wait:
+    return "wgmma_wait";
   case Collective::Kind::multiply_add:
     switch (operation.tile) {
     case twin::Tile::m16n8k16_bf16:

@@ -14,7 +14,15 @@ class BlockRunner;
 
 /// An operation that a whole warp makes together. Lives on the calling fiber's stack while it waits.
 struct Collective {
-  enum class Kind { barrier, load_matrices, multiply_add };
+  enum class Kind {
+    barrier,
+    load_matrices,
+    multiply_add,
+    warpgroup_product,
+    warpgroup_fence,
+    warpgroup_commit,
+    warpgroup_wait
+  };
   Kind kind;
 
   twin::Tile tile; // multiply_add
@@ -26,9 +34,14 @@ struct Collective {
   unsigned *r;
   const void *row;
 
+  twin::WarpgroupProduct product; // warpgroup_product
+  int groups_left;                // warpgroup_wait
+
   bool same_operation(const Collective &other) const {
     return kind == other.kind && (kind != Kind::multiply_add || tile == other.tile) &&
-           (kind != Kind::load_matrices || (matrices == other.matrices && transposed == other.transposed));
+           (kind != Kind::load_matrices || (matrices == other.matrices && transposed == other.transposed)) &&
+           (kind != Kind::warpgroup_product || product.descriptor == other.product.descriptor) &&
+           (kind != Kind::warpgroup_wait || groups_left == other.groups_left);
   }
 };
 

@@ -129,7 +129,7 @@ bool BlockRunner::complete_collective(size_t warp) {
     return false;
   }
   if (operation->kind != Collective::Kind::barrier) {
-    const std::string refusal = perform(lanes, shared_, launch_->shared_bytes);
+    const std::string refusal = perform_collective(warp, lanes);
     if (!refusal.empty()) {
       set_failure(nullptr, CUDA_ERROR_ILLEGAL_ADDRESS, "warp " + std::to_string(warp) + ": " + refusal);
       return false;
@@ -140,6 +140,22 @@ bool BlockRunner::complete_collective(size_t warp) {
       fibers_[first + lane].state = FiberState::ready;
   }
   return true;
+}
+
+std::string BlockRunner::perform_collective(size_t warp, const Collective *const (&lanes)[kWarpLanes]) {
+  switch (lanes[0]->kind) {
+  case Collective::Kind::warpgroup_product:
+  case Collective::Kind::warpgroup_fence:
+  case Collective::Kind::warpgroup_commit:
+  case Collective::Kind::warpgroup_wait:
+    return products_.perform(warp, lanes, happens_early(), shared_, launch_->shared_bytes, unfenced_);
+  case Collective::Kind::load_matrices:
+    products_.registers_written(warp);
+    break;
+  default:
+    break;
+  }
+  return perform(lanes, shared_, launch_->shared_bytes);
 }
 
 /// Releases the block barrier when all threads wait there; sets `finished` when all have exited.
@@ -207,6 +223,45 @@ void warp_load_matrices(unsigned *r, const void *row, int matrices, bool transpo
   fiber.runner->wait_in_collective(fiber, operation);
 }
 
+namespace {
+void wait_in(emulator::Collective::Kind kind, int groups_left = 0) {
+  emulator::Fiber &fiber = running();
+  emulator::Collective operation{};
+  operation.kind = kind;
+  operation.groups_left = groups_left;
+  fiber.runner->wait_in_collective(fiber, operation);
+}
+} // namespace
+
+void warpgroup_multiply_add(const WarpgroupProduct &product) {
+  emulator::Fiber &fiber = running();
+  emulator::Collective operation{};
+  operation.kind = emulator::Collective::Kind::warpgroup_product;
+  operation.product = product;
+  fiber.runner->wait_in_collective(fiber, operation);
+}
+
+void warpgroup_fence() {
+  wait_in(emulator::Collective::Kind::warpgroup_fence);
+}
+
+void warpgroup_commit() {
+  wait_in(emulator::Collective::Kind::warpgroup_commit);
+}
+
+void warpgroup_wait(int newest_groups_left) {
+  wait_in(emulator::Collective::Kind::warpgroup_wait, newest_groups_left);
+}
+
+void fence_proxy_async() {
+  emulator::Fiber &fiber = running();
+  fiber.runner->fence_proxy(fiber);
+}
+
+unsigned shared_address(const void *p) {
+  return unsigned(static_cast<const unsigned char *>(p) - running().shared) + 1024;
+}
+
 void async_copy(void *shared, const void *global, int size, int bytes) {
   emulator::Fiber &fiber = running();
   fiber.runner->async_copy(fiber, {shared, global, size, bytes});
@@ -217,7 +272,8 @@ void async_commit() {
 }
 
 void async_wait(int newest_groups_left) {
-  running().copies.wait(static_cast<size_t>(newest_groups_left));
+  emulator::Fiber &fiber = running();
+  fiber.runner->async_wait(fiber, static_cast<size_t>(newest_groups_left));
 }
 
 } // namespace hconv::twin

@@ -4,3 +4,4 @@
 #include "conv.cu"
 #include "conversions.cu"
 #include "tensor_core.cu"
+#include "warpgroup.cu"

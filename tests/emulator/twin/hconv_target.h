@@ -68,6 +68,24 @@ void async_copy(void *shared, const void *global, int size, int bytes);
 void async_commit();
 void async_wait(int newest_groups_left);
 
+// Asynchronous matrix products of a warpgroup. `sums` are a lane's: neighbouring tiles of 8 columns, halves (rows g and
+// g + 8) and pairs are that many elements apart. Both arrays are used when the product happens, which is anywhere
+// between the call and the wait.
+struct WarpgroupProduct {
+  Tile tile; ///< m16n8k16_bf16 or _f16, many times
+  int columns;
+  float *sums;
+  int next_tile, next_half, next_pair;
+  const unsigned *a;
+  uint64_t descriptor;
+};
+void warpgroup_multiply_add(const WarpgroupProduct &product);
+void warpgroup_fence();
+void warpgroup_commit();
+void warpgroup_wait(int newest_groups_left);
+void fence_proxy_async();
+unsigned shared_address(const void *p);
+
 using Thunk = void (*)(void (*function)(), void *const *arguments);
 
 struct ArgumentType {
@@ -143,6 +161,34 @@ inline void mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsign
 }
 inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   twin::warp_multiply_add(twin::Tile::m16n8k8_tf32, d, a, b);
+}
+
+/// As on the device, where shared memory starts 1024 bytes behind address 0.
+inline unsigned shared_address(const void *p) {
+  return twin::shared_address(p);
+}
+
+inline void fence_proxy_async() {
+  twin::fence_proxy_async();
+}
+inline void wgmma_fence() {
+  twin::warpgroup_fence();
+}
+inline void wgmma_commit() {
+  twin::warpgroup_commit();
+}
+template <int N> inline void wgmma_wait() {
+  twin::warpgroup_wait(N);
+}
+template <int Sums> inline void wgmma_wait_all(float *) {
+  twin::warpgroup_wait(0);
+}
+
+template <int N, int Next, int Half, int Pair> void wgmma_bf16(float *d, const uint32_t *a, uint64_t descriptor) {
+  twin::warpgroup_multiply_add({twin::Tile::m16n8k16_bf16, N, d, Next, Half, Pair, a, descriptor});
+}
+template <int N, int Next, int Half, int Pair> void wgmma_f16(float *d, const uint32_t *a, uint64_t descriptor) {
+  twin::warpgroup_multiply_add({twin::Tile::m16n8k16_f16, N, d, Next, Half, Pair, a, descriptor});
 }
 
 } // namespace hconv

@@ -43,6 +43,7 @@ struct State {
   void *launch_streams[16] = {}; ///< of the last launches
   int64_t launches = 0;
   bool idle = false;
+  int capability = 90;
   int64_t live = 0;
 };
 State &state() {
@@ -163,6 +164,11 @@ int fake_cuda_primary_references(int device) {
 void fake_cuda_capture(void *stream) {
   state().capturing = stream;
 }
+void fake_cuda_set_capability(int capability) {
+  State &s = state();
+  Lock lock(s.mutex);
+  s.capability = capability;
+}
 void fake_cuda_idle(bool idle) {
   state().idle = idle;
 }
@@ -209,7 +215,21 @@ int cuDeviceGetName(char *name, int length, int device) {
   return 0;
 }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
-  *value = attribute == 16 ? 100 : attribute == 75 ? 9 : attribute == 76 ? 0 : 232448; // the last: of shared memory
+  State &s = state();
+  Lock lock(s.mutex);
+  switch (attribute) {
+  case 16: // multiprocessors
+    *value = 100;
+    break;
+  case 75: // major and minor of the compute capability
+    *value = s.capability / 10;
+    break;
+  case 76:
+    *value = s.capability % 10;
+    break;
+  default: // bytes of shared memory
+    *value = 232448;
+  }
   return 0;
 }
 int cuDevicePrimaryCtxRetain(FakeContext **context, int device) {

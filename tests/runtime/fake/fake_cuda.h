@@ -25,6 +25,8 @@ void fake_cuda_set_current(void *context);
 int fake_cuda_primary_references(int device);
 /// Streams are plain numbers; cuStreamIsCapturing answers yes for this one.
 void fake_cuda_capture(void *stream);
+/// The compute capability that devices answer, 10 * major + minor; 90 at first.
+void fake_cuda_set_capability(int capability);
 /// While idle, launches are accepted and counted, but nothing is computed.
 void fake_cuda_idle(bool idle);
 /// Launches on a stream since the last reset.

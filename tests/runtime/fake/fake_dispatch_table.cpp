@@ -8,12 +8,14 @@ namespace {
 
 constexpr Algorithm direct = Algorithm::direct;
 constexpr Algorithm mma = Algorithm::mma;
+constexpr Algorithm wgmma = Algorithm::wgmma;
 
 // algorithm, tile (OC, OW, OH), thread or warp (OC, OW, OH), KW, kw_tile, kh_tile, speed
 constexpr Speed speeds[] = {
     {direct, 64, 128, 0, 0, 0, 0, 0, 0, 0, 1.0}, {direct, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0.9},
     {direct, 32, 128, 0, 0, 0, 0, 0, 0, 0, 0.9}, {direct, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.75},
-    {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},   {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2},
+    {wgmma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9.0},     {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},
+    {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2},
 };
 
 // tile (OC, n), thread (OC, n), real products, speed

@@ -1,0 +1,86 @@
+extern "C" __global__ void __launch_bounds__(128, 1)
+    WarpgroupMma_ThreeTapsWithoutAPipeline(const hconv::bfloat16 *__restrict__ a, const hconv::bfloat16 *__restrict__ b, hconv::bfloat16 *__restrict__ c) {
+  HCONV_SHARED_MEMORY(shared);
+  const int thread_x = threadIdx.x;
+  const int bn = blockIdx.x;
+  const int thread_y = threadIdx.y;
+  uint32_t a_fragments[8];
+  hconv::bfloat16 *a_tile_b_tile = reinterpret_cast<hconv::bfloat16 *>(shared); // 9984 elements
+  float sum_0[32];
+  // produce sum
+  #pragma unroll
+  for (int m_half = 0; m_half < 2; m_half++) {
+    #pragma unroll
+    for (int nt = 0; nt < 8; nt++) {
+      #pragma unroll
+      for (int pair = 0; pair < 2; pair++) {
+        sum_0[nt * 2 + (m_half * 16 + pair)] = 0.0f;
+      }
+    }
+  }
+  __syncthreads();
+  const int32_t t54 = (thread_x >> 2) + thread_y * 8;
+  #pragma unroll 1
+  for (int chunk = 0; chunk < 2; chunk++) {
+    // produce a_tile
+    const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
+    const int32_t t65 = vec_base_s - chunk * 4;
+    for (int row = 0; row < 3; row++) {
+      if (row < (65 - t54 >> 5) + 1) {
+        hconv::store_aligned(a_tile_b_tile + ((row * 32 + t54) * 5 + t65) * 8, hconv::load_aligned<hconv::vec<hconv::bfloat16, 8>>(a + ((row * 32 + t54) * 8 + vec_base_s) * 8));
+      }
+    }
+    __syncthreads();
+    // produce b_tile
+    const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
+    for (int row_1 = 0; row_1 < 6; row_1++) {
+      hconv::store_aligned(a_tile_b_tile + (row_1 * 32 + ((thread_x >> 2) + thread_y * 8) >> 6) * 2048 + 3840 + (((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3)) * 8 ^ ((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3) >> 3 & 3) * 8), hconv::load_aligned<hconv::vec<hconv::bfloat16, 8>>(b + ((row_1 * 32 + t54 >> 6) * 1024 + ((bn * 64 + (row_1 * 32 + t54 & 63)) * 8 + vec_base_s_1)) * 8));
+    }
+    hconv::fence_proxy_async();
+    __syncthreads();
+    // consume b_tile
+    // consume a_tile
+    for (int r_y = 0; r_y < 3; r_y++) {
+      const uint64_t b_descriptor = hconv::matrix_descriptor<64>(a_tile_b_tile + r_y * 2048 + 3840);
+      #pragma unroll
+      for (int step = 0; step < 1; step++) {
+        hconv::load_matrix_x4(a_fragments + step * 4, a_tile_b_tile + ((thread_y * 16 + r_y + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5 + ((thread_x >> 4) + step * 2)) * 8);
+      }
+      hconv::wgmma_fence();
+      #pragma unroll
+      for (int step = 0; step < 1; step++) {
+        hconv::wgmma_bf16<64, 2, 16, 1>(sum_0, a_fragments + step * 4, b_descriptor + uint64_t(step * 2));
+      }
+      hconv::wgmma_commit();
+      hconv::wgmma_wait<1>();
+      #pragma unroll
+      for (int step = 0; step < 1; step++) {
+        hconv::load_matrix_x4(a_fragments + step * 4 + 4, a_tile_b_tile + ((thread_y * 16 + r_y + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5 + ((thread_x >> 4) + step * 2)) * 8 + 16);
+      }
+      hconv::wgmma_fence();
+      #pragma unroll
+      for (int step = 0; step < 1; step++) {
+        hconv::wgmma_bf16<64, 2, 16, 1>(sum_0, a_fragments + step * 4 + 4, b_descriptor + uint64_t(step * 2 + 2));
+      }
+      hconv::wgmma_commit();
+      hconv::wgmma_wait<0>();
+    }
+    __syncthreads();
+  }
+  hconv::wgmma_wait_all<32>(sum_0);
+  __syncthreads();
+  // consume sum
+  #pragma unroll
+  for (int m_half_1 = 0; m_half_1 < 2; m_half_1++) {
+    const int32_t m = (thread_x >> 2) + m_half_1 * 8;
+    #pragma unroll
+    for (int nt_1 = 0; nt_1 < 8; nt_1++) {
+      const int32_t t82_s = nt_1 * 4 + (thread_x & 3);
+      #pragma unroll
+      for (int pair_1 = 0; pair_1 < 2; pair_1++) {
+        c[(((thread_y * 16 + m) * 2 + bn) * 32 + t82_s) * 2 + pair_1] = hconv::bfloat16(sum_0[nt_1 * 2 + (m_half_1 * 16 + pair_1)]);
+      }
+    }
+  }
+}
+HCONV_REGISTER_KERNEL(WarpgroupMma_ThreeTapsWithoutAPipeline)

@@ -1,0 +1,254 @@
+/** warpgroup_mma: a warpgroup's SIMT loops over a matrix tile become ldmatrix and wgmma. */
+#include "codegen/warpgroup_mma.h"
+
+#include "support/child.h"
+#include "support/golden.h"
+#include "support/lower.h"
+#include "support/pipelines.h"
+#include "support/process.h"
+#include <gtest/gtest.h>
+
+using namespace Halide;
+using namespace Halide::Internal;
+using namespace hconv;
+using namespace hconv_test;
+
+namespace {
+
+const WarpgroupRequest request = {{"k", "m_half", "pair"}, "step"};
+
+CudaBackendOptions asking(int stages, const WarpgroupRequest &warpgroup = request) {
+  CudaBackendOptions options;
+  options.pipeline = {"chunk", stages};
+  options.warpgroup_mma = warpgroup;
+  return options;
+}
+
+// Three stages: wgmma goes on over the barrier.
+TEST(WarpgroupMma, OneTapInAPipelineOfThree) {
+  expect_golden(text_of([] { return cuda_of(wgmma_product(BFloat(16), 1), asking(3)); }), "cu");
+}
+
+// Two stages: wgmma ends with its step. A moves by one row a tap, B by its 64.
+TEST(WarpgroupMma, ThreeTapsInAPipelineOfTwo) {
+  expect_golden(text_of([] { return cuda_of(wgmma_product(Float(16), 3), asking(2)); }), "cu");
+}
+
+// Without a pipeline each nest waits for its products, and each producer of B has the fence.
+TEST(WarpgroupMma, ThreeTapsWithoutAPipeline) {
+  expect_golden(text_of([] { return cuda_of(wgmma_product(BFloat(16), 3), asking(1)); }), "cu");
+}
+
+/** Runs a kernel of 128 threads as host threads on plain SIMT code. */
+const char *const kBlock = R"(
+#include <cstdio>
+#include <cstring>
+#include <pthread.h>
+namespace hconv {
+namespace twin {
+__thread ThreadState *current;
+pthread_barrier_t barrier;
+alignas(128) unsigned char shared_memory[65536];
+bool register_kernel_entry(const char *, void (*)(), Thunk, const ArgumentType *, int) { return true; }
+void block_barrier() { pthread_barrier_wait(&barrier); }
+}
+}
+const int M = 64, N = 128, K = 64, A = M + TAPS - 1;
+alignas(16) hconv::bfloat16 a[A * K], b[TAPS * N * K], c[M * N];
+int a_value(int m, int k) { return (m * 7 + k * 5 + m * k) % 5 - 2; }
+int b_value(int n, int k, int t) { return (n * 3 + k * 11 + n * k * 2 + t) % 3 - 1; }
+void *thread_of(void *arg) {
+  hconv::twin::ThreadState thread = *static_cast<hconv::twin::ThreadState *>(arg);
+  hconv::twin::current = &thread;
+  for (unsigned block = 0; block < 2; block++) {
+    thread.block_index = {block, 0, 0};
+    KERNEL(a, b, c);
+    hconv::twin::block_barrier();
+  }
+  return nullptr;
+}
+int main() {
+  for (int k = 0; k < K; k++) {
+    for (int m = 0; m < A; m++)
+      a[m * K + k] = hconv::bfloat16(float(a_value(m, k)));
+    for (int n = 0; n < N; n++)
+      for (int t = 0; t < TAPS; t++)
+        b[(t * N + n) * K + k] = hconv::bfloat16(float(b_value(n, k, t)));
+  }
+  pthread_barrier_init(&hconv::twin::barrier, nullptr, 128);
+  hconv::twin::ThreadState states[128] = {};
+  pthread_t threads[128];
+  for (unsigned t = 0; t < 128; t++) {
+    states[t].thread_index = {t % 32, t / 32, 0};
+    states[t].shared = hconv::twin::shared_memory;
+    pthread_create(&threads[t], nullptr, thread_of, &states[t]);
+  }
+  for (pthread_t t : threads)
+    pthread_join(t, nullptr);
+  int wrong = 0;
+  for (int m = 0; m < M; m++) {
+    for (int n = 0; n < N; n++) {
+      int sum = 0;
+      for (int k = 0; k < K; k++)
+        for (int t = 0; t < TAPS; t++)
+          sum += a_value(m + t, k) * b_value(n, k, t);
+      wrong += float(c[m * N + n]) != float(hconv::bfloat16(float(sum)));
+    }
+  }
+  printf("%d of %d sums are wrong", wrong, M * N);
+}
+)";
+
+// The same schedule is valid without the pass.
+TEST(WarpgroupMma, TheLoopsMeanTheSameWithoutIt) {
+  const std::string cuda = text_of([] { return cuda_of(wgmma_product(BFloat(16), 3), asking(1, {})); });
+  EXPECT_EQ(cuda.find("hconv::wgmma_"), std::string::npos) << cuda;
+  const Folder folder;
+  write_file(folder.path("block.cpp"), "#include \"hconv_prelude.cuh\"\n" + cuda + kBlock);
+  const Ended compiled =
+      run_host_compiler({"-w", "-pthread", "-DTAPS=3", "-DKERNEL=WarpgroupMma_TheLoopsMeanTheSameWithoutIt",
+                         folder.path("block.cpp"), "-o", folder.path("block")});
+  ASSERT_EQ(compiled.status, 0) << compiled.output;
+  EXPECT_EQ(run_program({folder.path("block")}).output, "0 of 8192 sums are wrong");
+}
+
+Expr var(const std::string &name) {
+  return Variable::make(Int(32), name);
+}
+
+const Expr lane = var("threadIdx.x"), warp = var("threadIdx.y"), g = lane / 4, q = lane % 4;
+const Expr nt = var("s.nt"), k = var("s.k"), step = var("s.step"), m_half = var("s.m_half"), pair = var("s.pair");
+
+/** A nest that the pass takes; each test spoils one part of it. 64 columns of B behind 2560 elements of A. */
+struct Nest {
+  Expr a = (warp * 16 + m_half * 8 + g) * 40 + step * 16 + k;
+  Expr b = 2560 + (nt * 8 + q * 2 + pair) * 32 + step * 16 + k;
+  Expr acc = (m_half * 8 + nt) * 2 + pair;
+  int nt_extent = 8, step_extent = 2, warps = 4, size = 4608;
+  std::string name = "tile", step_name = "s.step", producer = "sum";
+  Stmt other; // beside the nest
+
+  static Expr load(const std::string &array, Type type, const Expr &index) {
+    return Load::make(type, array, index, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+  }
+  static Stmt store(const std::string &array, const Expr &value, const Expr &index) {
+    return Store::make(array, value, index, Parameter(), const_true(), ModulusRemainder());
+  }
+  static Stmt loop(const std::string &name, const Expr &extent, const Stmt &body) {
+    return For::make(name, 0, extent, ForType::Serial, Partition::Auto, DeviceAPI::None, body);
+  }
+  std::string result(bool pipelined = true) const {
+    auto factor = [&](const Expr &index) { return Cast::make(Float(32), load(name, BFloat(16), index)); };
+    Stmt s = store("acc", Add::make(load("acc", Float(32), acc), Mul::make(factor(a), factor(b))), acc);
+    s = loop("s.nt", nt_extent, loop("s.k", 16, loop("s.m_half", 2, loop("s.pair", 2, s))));
+    s = loop(step_name, step_extent, s);
+    if (!producer.empty())
+      s = ProducerConsumer::make(producer, true, s);
+    if (other.defined())
+      s = Block::make(other, s);
+    s = Allocate::make("acc", Float(32), MemoryType::Register, {32}, const_true(), s);
+    s = Allocate::make(name, BFloat(16), MemoryType::GPUShared, {size}, const_true(), s);
+    CudaKernel kernel;
+    kernel.name = "nest";
+    kernel.block[0] = 32;
+    kernel.block[1] = warps;
+    kernel.body = s;
+    warpgroup_mma(kernel, request, pipelined);
+    return to_string(kernel.body);
+  }
+};
+
+bool has(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string changed(const std::function<void(Nest &)> &change) {
+  return text_of([&] {
+    Nest nest;
+    change(nest);
+    return nest.result();
+  });
+}
+
+TEST(WarpgroupMma, DescribesRowsOf32And64Elements) {
+  EXPECT_TRUE(has(changed([](Nest &) {}), "hconv::matrix_descriptor<64>"));
+  const std::string longer = changed([](Nest &n) {
+    n.b = 2560 + (nt * 8 + q * 2 + pair) * 64 + step * 16 + k;
+    n.size = 2560 + 64 * 64;
+  });
+  EXPECT_TRUE(has(longer, "hconv::matrix_descriptor<128>")) << longer;
+}
+
+TEST(WarpgroupMma, FencesPlainStoresWithoutAPipeline) {
+  auto staged = [](bool pipelined) {
+    return text_of([=] {
+      Nest nest;
+      nest.other = ProducerConsumer::make(
+          "b_tile", true,
+          Nest::store("tile", Nest::load("b", BFloat(16), lane), simplify(2560 + (warp * 32 + lane) * 8)));
+      return nest.result(pipelined);
+    });
+  };
+  EXPECT_FALSE(has(staged(true), "hconv::fence_proxy_async")) << staged(true);
+  EXPECT_TRUE(has(staged(false), "hconv::fence_proxy_async")) << staged(false);
+}
+
+/** The nest, spoilt, must be refused for a reason. */
+void expect_refusal(const std::string &part, const std::function<void(Nest &)> &spoil) {
+  const std::string error = refusal_of([&] {
+    Nest nest;
+    spoil(nest);
+    return nest.result();
+  });
+  EXPECT_TRUE(has(error, part)) << "expected: " << part << "\nfound: " << error;
+}
+
+const std::string kCannot = "Loop k cannot run on the tensor cores: ",
+                  kB = kCannot + "the factor of the columns, tile,";
+
+TEST(WarpgroupMma, RefusesOtherNests) {
+  expect_refusal("No loop nest step around k for the tensor cores of a warpgroup",
+                 [](Nest &n) { n.step_name = "s.other"; });
+  expect_refusal("Loop k is in no producer of its sums", [](Nest &n) { n.producer = ""; });
+  expect_refusal(kCannot + "loop step has the extent 1, expected an even one", [](Nest &n) { n.step_extent = 1; });
+  expect_refusal(kCannot + "there are 2 warps along y, expected a multiple of 4", [](Nest &n) { n.warps = 2; });
+}
+
+TEST(WarpgroupMma, RefusesColumnsThatNoDescriptorFits) {
+  expect_refusal(kB + "'s rows are 24 elements apart, expected 16, 32 or 64",
+                 [](Nest &n) { n.b = 2560 + (nt * 8 + q * 2 + pair) * 24 + step * 8 + k; });
+  expect_refusal(kB + "'s row 2 is not behind the one before it",
+                 [](Nest &n) { n.b = 2560 + (nt * 16 + q * 4 + pair) * 32 + step * 16 + k; });
+  expect_refusal(kB + " is not dense along step",
+                 [](Nest &n) { n.b = 2560 + (nt * 8 + q * 2 + pair) * 32 + step * 8 + k; });
+  expect_refusal(kB + "'s rows are shorter than all steps", [](Nest &n) { n.step_extent = 4; });
+  expect_refusal(kB + " differs between the warps of a warpgroup", [](Nest &n) { n.b += warp * 256; });
+  // 2560 + 32 is no multiple of 8 rows of 32.
+  expect_refusal(kB + "'s address 2592 is not proved a multiple of 8 rows", [](Nest &n) { n.b += 32; });
+  expect_refusal(kB + "'s address", [](Nest &n) { n.b += var("start") * 256; });
+  for (const int tiles : {4, 64}) {
+    expect_refusal(kCannot + "it has " + std::to_string(8 * tiles) + " columns, expected 64, 128, 192 or 256",
+                   [=](Nest &n) {
+                     n.nt_extent = tiles;
+                     n.acc = (m_half * tiles + nt) * 2 + pair;
+                   });
+  }
+  expect_refusal(kCannot + "its sums acc are not evenly apart",
+                 [](Nest &n) { n.acc = (m_half * 8 + select(nt == 3, 17, nt)) * 2 + pair; });
+}
+
+TEST(WarpgroupMma, RefusesAccessesOfTheRowsThatItCannotMove) {
+  auto beside = [](const Stmt &other) { return [=](Nest &n) { n.other = other; }; };
+  const Expr value = Nest::load("x", BFloat(16), 0);
+  expect_refusal("may lie in its swizzled rows, elements 2560 to 4607, or outside of them",
+                 beside(Nest::store("tile", value, 2500 + lane * 8)));
+  auto vector_store = [&](int lanes) {
+    const Expr address = Call::make(Handle(), kAddressOf, {Nest::load("tile", BFloat(16), 2560)}, Call::PureExtern);
+    return Evaluate::make(
+        Call::make(Int(32), "hconv::store_aligned", {address, Broadcast::make(value, lanes)}, Call::Extern));
+  };
+  expect_refusal("of the swizzled rows of tile is none of 16 aligned bytes or less", beside(vector_store(16)));
+  EXPECT_TRUE(has(changed(beside(vector_store(8))), "hconv::store_aligned"));
+}
+
+} // namespace

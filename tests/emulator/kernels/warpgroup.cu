@@ -1,0 +1,98 @@
+// wgmma by one warpgroup: A by ldmatrix, B by descriptor; a right kernel and ones with a step left out.
+#include "hconv_prelude.cuh"
+
+#if defined(HCONV_TWIN) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define HCONV_HAS_WGMMA 1
+#endif
+
+namespace {
+
+enum class Fault {
+  none,
+  no_fence,          // of registers
+  no_proxy_fence,    // between cp.async and wgmma
+  no_wait,           // before the sums are read
+  no_commit,         // before the wait
+  early_overwrite_b, // before the wait
+  early_overwrite_a,
+  other_descriptor // in one of the warps
+};
+
+constexpr int kPitchA = 72; // elements; 64 and a piece
+
+/// d[64][N] = a[64][64] * b[N][64] transposed; both row major, in 16-bit elements. Rows of B are Bytes long in shared
+/// memory, and 64 elements take 128 / Bytes of such blocks.
+template <Fault fault, bool bf16, int N, int Bytes>
+HCONV_DEVICE void warpgroup(const uint16_t *a, const uint16_t *b, float *d) {
+#ifdef HCONV_HAS_WGMMA
+  constexpr int kRow = Bytes / 2, kBlocks = 64 / kRow, kSteps = kRow / 16;
+  HCONV_SHARED_MEMORY(shared);
+  uint16_t *const b_tile = reinterpret_cast<uint16_t *>(shared), *const a_tile = b_tile + N * 64;
+  for (int i = threadIdx.x; i < N * 8; i += 128) { // pieces of 8 elements
+    const int row = i / 8, column = i % 8 * 8;
+    const int place = column / kRow * (N * kRow) + row * kRow + column % kRow;
+    hconv::cp_async16(b_tile + (place ^ place / 64 % (kRow / 8) * 8), b + row * 64 + column, 16);
+  }
+  hconv::cp_async_commit();
+  for (int i = threadIdx.x; i < 64 * 64; i += 128)
+    a_tile[i / 64 * kPitchA + i % 64] = a[i];
+  hconv::cp_async_wait<0>();
+  if (fault != Fault::no_proxy_fence)
+    hconv::fence_proxy_async();
+  __syncthreads();
+
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  float sums[N / 2];
+  uint32_t fragments[16];
+  for (int i = 0; i < N / 2; ++i)
+    sums[i] = 0;
+  for (int k = 0; k < 4; ++k)
+    hconv::load_matrix_x4(fragments + 4 * k, a_tile + (16 * warp + lane % 16) * kPitchA + 16 * k + lane / 16 * 8);
+  if (fault != Fault::no_fence)
+    hconv::wgmma_fence();
+  for (int k = 0; k < 4; ++k) {
+    const uint16_t *const block = b_tile + k / kSteps * (N * kRow);
+    const uint64_t other = fault == Fault::other_descriptor && warp == 3 ? 64 : 0;
+    const uint64_t descriptor = hconv::matrix_descriptor<Bytes>(block) + uint64_t(k % kSteps * 2) + other;
+    static_assert(kBlocks * kSteps == 4, "");
+    if (bf16)
+      hconv::wgmma_bf16<N, 4, 2, 1>(sums, fragments + 4 * k, descriptor);
+    else
+      hconv::wgmma_f16<N, 4, 2, 1>(sums, fragments + 4 * k, descriptor);
+  }
+  if (fault != Fault::no_commit)
+    hconv::wgmma_commit();
+  if (fault == Fault::early_overwrite_b)
+    b_tile[threadIdx.x] = 0;
+  if (fault == Fault::early_overwrite_a)
+    hconv::load_matrix_x4(fragments, a_tile + (lane % 16) * kPitchA + 16 + lane / 16 * 8);
+  if (fault == Fault::no_wait || fault == Fault::no_commit)
+    hconv::wgmma_wait<1>();
+  else
+    hconv::wgmma_wait_all<N / 2>(sums);
+  for (int i = 0; i < N / 2; ++i)
+    d[(16 * warp + lane / 4 + i / 2 % 2 * 8) * N + i / 4 * 8 + lane % 4 * 2 + i % 2] = sums[i];
+  hconv::wgmma_commit();
+  hconv::wgmma_wait<0>();
+#endif
+}
+
+} // namespace
+
+#define KERNEL(name, ...)                                                                                              \
+  extern "C" __global__ void __launch_bounds__(128) name(const uint16_t *a, const uint16_t *b, float *d) {             \
+    warpgroup<__VA_ARGS__>(a, b, d);                                                                                   \
+  }                                                                                                                    \
+  HCONV_REGISTER_KERNEL(name)
+
+KERNEL(wgmma_bf16_n64_s128, Fault::none, true, 64, 128)
+KERNEL(wgmma_bf16_n128_s64, Fault::none, true, 128, 64)
+KERNEL(wgmma_bf16_n192_s32, Fault::none, true, 192, 32)
+KERNEL(wgmma_f16_n256_s128, Fault::none, false, 256, 128)
+KERNEL(wgmma_no_fence, Fault::no_fence, true, 64, 128)
+KERNEL(wgmma_no_proxy_fence, Fault::no_proxy_fence, true, 64, 128)
+KERNEL(wgmma_no_wait, Fault::no_wait, true, 64, 128)
+KERNEL(wgmma_no_commit, Fault::no_commit, true, 64, 128)
+KERNEL(wgmma_early_overwrite_b, Fault::early_overwrite_b, true, 64, 128)
+KERNEL(wgmma_early_overwrite_a, Fault::early_overwrite_a, true, 64, 128)
+KERNEL(wgmma_other_descriptor, Fault::other_descriptor, true, 64, 128)
