@@ -7,7 +7,7 @@
 
 namespace {
 
-enum class Fault {
+enum class WarpgroupFault {
   none,
   no_fence,          // of registers
   no_proxy_fence,    // between cp.async and wgmma
@@ -22,7 +22,7 @@ constexpr int kPitchA = 72; // elements; 64 and a piece
 
 /// d[64][N] = a[64][64] * b[N][64] transposed; both row major, in 16-bit elements. Rows of B are Bytes long in shared
 /// memory, and 64 elements take 128 / Bytes of such blocks.
-template <Fault fault, bool bf16, int N, int Bytes>
+template <WarpgroupFault fault, bool bf16, int N, int Bytes>
 HCONV_DEVICE void warpgroup(const uint16_t *a, const uint16_t *b, float *d) {
 #ifdef HCONV_HAS_WGMMA
   constexpr int kRow = Bytes / 2, kBlocks = 64 / kRow, kSteps = kRow / 16;
@@ -37,7 +37,7 @@ HCONV_DEVICE void warpgroup(const uint16_t *a, const uint16_t *b, float *d) {
   for (int i = threadIdx.x; i < 64 * 64; i += 128)
     a_tile[i / 64 * kPitchA + i % 64] = a[i];
   hconv::cp_async_wait<0>();
-  if (fault != Fault::no_proxy_fence)
+  if (fault != WarpgroupFault::no_proxy_fence)
     hconv::fence_proxy_async();
   __syncthreads();
 
@@ -48,11 +48,11 @@ HCONV_DEVICE void warpgroup(const uint16_t *a, const uint16_t *b, float *d) {
     sums[i] = 0;
   for (int k = 0; k < 4; ++k)
     hconv::load_matrix_x4(fragments + 4 * k, a_tile + (16 * warp + lane % 16) * kPitchA + 16 * k + lane / 16 * 8);
-  if (fault != Fault::no_fence)
+  if (fault != WarpgroupFault::no_fence)
     hconv::wgmma_fence();
   for (int k = 0; k < 4; ++k) {
     const uint16_t *const block = b_tile + k / kSteps * (N * kRow);
-    const uint64_t other = fault == Fault::other_descriptor && warp == 3 ? 64 : 0;
+    const uint64_t other = fault == WarpgroupFault::other_descriptor && warp == 3 ? 64 : 0;
     const uint64_t descriptor = hconv::matrix_descriptor<Bytes>(block) + uint64_t(k % kSteps * 2) + other;
     static_assert(kBlocks * kSteps == 4, "");
     if (bf16)
@@ -60,13 +60,13 @@ HCONV_DEVICE void warpgroup(const uint16_t *a, const uint16_t *b, float *d) {
     else
       hconv::wgmma_f16<N, 4, 2, 1>(sums, fragments + 4 * k, descriptor);
   }
-  if (fault != Fault::no_commit)
+  if (fault != WarpgroupFault::no_commit)
     hconv::wgmma_commit();
-  if (fault == Fault::early_overwrite_b)
+  if (fault == WarpgroupFault::early_overwrite_b)
     b_tile[threadIdx.x] = 0;
-  if (fault == Fault::early_overwrite_a)
+  if (fault == WarpgroupFault::early_overwrite_a)
     hconv::load_matrix_x4(fragments, a_tile + (lane % 16) * kPitchA + 16 + lane / 16 * 8);
-  if (fault == Fault::no_wait || fault == Fault::no_commit)
+  if (fault == WarpgroupFault::no_wait || fault == WarpgroupFault::no_commit)
     hconv::wgmma_wait<1>();
   else
     hconv::wgmma_wait_all<N / 2>(sums);
@@ -85,14 +85,14 @@ HCONV_DEVICE void warpgroup(const uint16_t *a, const uint16_t *b, float *d) {
   }                                                                                                                    \
   HCONV_REGISTER_KERNEL(name)
 
-KERNEL(wgmma_bf16_n64_s128, Fault::none, true, 64, 128)
-KERNEL(wgmma_bf16_n128_s64, Fault::none, true, 128, 64)
-KERNEL(wgmma_bf16_n192_s32, Fault::none, true, 192, 32)
-KERNEL(wgmma_f16_n256_s128, Fault::none, false, 256, 128)
-KERNEL(wgmma_no_fence, Fault::no_fence, true, 64, 128)
-KERNEL(wgmma_no_proxy_fence, Fault::no_proxy_fence, true, 64, 128)
-KERNEL(wgmma_no_wait, Fault::no_wait, true, 64, 128)
-KERNEL(wgmma_no_commit, Fault::no_commit, true, 64, 128)
-KERNEL(wgmma_early_overwrite_b, Fault::early_overwrite_b, true, 64, 128)
-KERNEL(wgmma_early_overwrite_a, Fault::early_overwrite_a, true, 64, 128)
-KERNEL(wgmma_other_descriptor, Fault::other_descriptor, true, 64, 128)
+KERNEL(wgmma_bf16_n64_s128, WarpgroupFault::none, true, 64, 128)
+KERNEL(wgmma_bf16_n128_s64, WarpgroupFault::none, true, 128, 64)
+KERNEL(wgmma_bf16_n192_s32, WarpgroupFault::none, true, 192, 32)
+KERNEL(wgmma_f16_n256_s128, WarpgroupFault::none, false, 256, 128)
+KERNEL(wgmma_no_fence, WarpgroupFault::no_fence, true, 64, 128)
+KERNEL(wgmma_no_proxy_fence, WarpgroupFault::no_proxy_fence, true, 64, 128)
+KERNEL(wgmma_no_wait, WarpgroupFault::no_wait, true, 64, 128)
+KERNEL(wgmma_no_commit, WarpgroupFault::no_commit, true, 64, 128)
+KERNEL(wgmma_early_overwrite_b, WarpgroupFault::early_overwrite_b, true, 64, 128)
+KERNEL(wgmma_early_overwrite_a, WarpgroupFault::early_overwrite_a, true, 64, 128)
+KERNEL(wgmma_other_descriptor, WarpgroupFault::other_descriptor, true, 64, 128)
