@@ -149,20 +149,22 @@ class Tuner:
         if extra_rows:
             shipped += [c for c in shipped_candidates(extra_rows, problem) if c.variant not in names]
         incumbent = self.incumbent(problem, entry, shipped)
+        default = self.incumbent(problem, None, shipped) if entry else incumbent
         start, plan = time.monotonic(), plan_of(problem, self.settings.algorithms)
         if self.settings.only_built:
             plan = only(plan, [*shipped, *self.builder.candidates(problem)])
         search = Search(plan, lambda candidates: self._evaluate(problem, candidates, names), self.settings.storage,
                         self.settings.seed, self.settings.jobs, self.progress.searched)
         self.progress.problem(problem, plan, incumbent)
-        first = sorted(shipped, key=lambda candidate: candidate.variant != incumbent)
+        serving = (incumbent, default)
+        first = sorted(shipped, key=lambda c: serving.index(c.variant) if c.variant in serving else len(serving))
         search.start_with(first)
         self.best = None
-        for candidate in first[:1]:  # whatever the space says of it
+        for candidate in first[:len(set(serving))]:  # whatever the space says of them
             search.found[candidate.variant] = self._evaluate(problem, [candidate], names)[0]
         search.run(self.settings.trials, start + SEARCH_SHARE * (deadline - start))
         candidates = {c.variant: c for c in [*shipped, *self._seen(problem)]}
-        timed = self._finals(problem, incumbent, candidates, names, deadline)
+        timed = self._finals(problem, serving, candidates, names, deadline)
         if timed is None:
             return Result(problem, None, None, None, search.rejections)
         decision = intervals.decide(timed, incumbent)
@@ -195,16 +197,16 @@ class Tuner:
         return [Candidate(r["algorithm"], problem.type, problem.target, tuple(sorted(r["parameters"].items())))
                 for r in self._records(problem, 0)]
 
-    def _finals(self, problem, incumbent, candidates, shipped: set, deadline) -> list | None:
-        """Timed finalists, each with a run in each round, all in turn. None where time ran out or nothing works."""
+    def _finals(self, problem, serving: tuple, candidates, shipped: set, deadline) -> list | None:
+        """Timed finalists, each with a run in each round, all in turn. `serving`, the incumbent and the library's own
+        choice, are always among them. None where time ran out or nothing works."""
         ranked = sorted(self._records(problem, 0), key=lambda r: (r["median_ms"], r["variant"]))
         if not ranked:
             return None
         near = [r["variant"] for r in ranked if r["median_ms"] <= FINAL_WITHIN * ranked[0]["median_ms"]]
-        near = [name for name in near if name != incumbent]
+        near = [name for name in near if name not in serving]
         names = near[:FINALISTS] + [name for name in near[FINALISTS:] if name in shipped][:SHIPPED_FINALISTS]
-        if any(r["variant"] == incumbent for r in ranked):
-            names.append(incumbent)
+        names += [name for name in dict.fromkeys(serving) if any(r["variant"] == name for r in ranked)]
         best, runs = ranked[0]["median_ms"], {name: [] for name in names}
         for round in range(1, self.settings.rounds + 1):
             turn = round % len(names)
