@@ -12,6 +12,9 @@ namespace {
 
 class Exact : public testing::TestWithParam<Variant> {
 protected:
+  /** A block of wgmma computes its whole tile, the largest of all, for any output: seconds a shape on the emulator. */
+  static bool large_tile() { return GetParam().algorithm == "wgmma"; }
+
   /** Runs a list of shapes, as many as the emulator's budget allows: of those that suit the variant it takes every
    * `stride`-th, starting at a place that differs from variant to variant, so that together the variants of a type
    * cover each shape. Bias is on for every other shape and, of neighbouring variants, for the other half. */
@@ -23,8 +26,8 @@ protected:
         suited.push_back(i);
     if (!emulated() || full_run())
       stride = 1;
-    else if (variant.algorithm == "wgmma") // a block computes its whole tile, the largest of all, for any output
-      stride = std::min<size_t>(4, std::max<size_t>(suited.size(), 1));
+    else
+      stride = std::min(stride, std::max<size_t>(suited.size(), 1));
     size_t count = 0;
     for (size_t turn = size_t(variant.index) % stride; turn < suited.size(); turn += stride) {
       const size_t i = suited[turn];
@@ -65,7 +68,7 @@ TEST_P(Exact, EdgeShapes) {
   run(affordable("edge.txt"));
 }
 TEST_P(Exact, RegressionShapes) {
-  run(affordable("regressions.txt"));
+  run(affordable("regressions.txt"), large_tile() ? 4 : 1);
 }
 
 TEST_P(Exact, AllKernelSizes) {
@@ -78,7 +81,7 @@ TEST_P(Exact, AllKernelSizes) {
       const bool large = KH * KW > 128; // there, two rows of outputs and few channels are enough
       shapes.push_back(make(1, channels[i % (large ? 2 : 4)], large ? 2 : 3, 1 + i % 7, KH, KW, 1 + i % 6));
     }
-  run(shapes);
+  run(shapes, large_tile() ? 4 : 2);
 }
 
 TEST_P(Exact, TileBoundaries) {
@@ -111,7 +114,7 @@ TEST_P(Exact, SmallOutputs) {
     if (full_run())
       shapes.push_back(make(3 - i % 2 * 2, channels[i / 4 % 4], other, i, k, kernels[i / 3 % 3], channels[i % 4]));
   }
-  run(fitted(GetParam(), shapes), 2);
+  run(fitted(GetParam(), shapes), large_tile() ? 8 : 4);
 }
 
 TEST_P(Exact, Padding) {
