@@ -72,42 +72,15 @@ void transform_columns(BlockedForward &s, const SpectrumTile &size, const Spectr
                                 blocks.levels));
 }
 
-/** The transform of the two columns in one: those of both, up to TH/2. */
-Line split_columns(const Line &both, int th) {
-  Line split;
-  for (int column = 0; column < 2; column++) {
-    for (int k = 0; k <= th / 2; k++) {
-      const Complex &z = both[size_t(k)], &mirror = both[size_t((th - k) % th)];
-      if (column == 0)
-        split.push_back({0.5f * (z.re + mirror.re), 0.5f * (z.im - mirror.im)});
-      else
-        split.push_back({0.5f * (z.im + mirror.im), 0.5f * (mirror.re - z.re)});
-    }
-  }
-  return split;
-}
-
-void define_spectrum(BlockedForward &s, const SpectrumTile &size, float scale_re, float scale_im) {
-  s.spectrum(s.n, s.part, s.ic, s.f) = undef<float>();
-  s.r = RDom(0, size.most_of_column(), 0, 2, 0, size.columns(), "r");
-  Expr j = s.r.x, two_columns = s.r.y == 1, last = s.r.z == size.columns() - 1;
-  // Likely: the loop over c is cut there, so that no other c tests for it.
-  s.r.where((two_columns && last) || (!two_columns && likely(!last) && j < size.h));
-  Line one = line_of(s.columns.out, size_t(size.h), {s.r.z, s.n, s.ic});
-  Line two = split_columns(one, size.h);
-  one.resize(two.size(), {0.0f, 0.0f}); // beyond TH: cut off above
-  Expr at = 2 * j + s.part;
-  Expr value = select(two_columns, mux(at, parts_of(two)), mux(at, parts_of(one)));
-  if (scale_re != 1 || scale_im != 1)
-    value *= select(s.part == 0, scale_re, scale_im);
-  s.spectrum(s.n, s.part, s.ic, s.r.z * size.h + j) = value;
-}
-
 void define_transforms(BlockedForward &s, const SpectrumTile &size, const SpectrumBlocks &blocks, float scale_re,
                        float scale_im) {
   transform_rows(s, size, blocks);
   transform_columns(s, size, blocks);
-  define_spectrum(s, size, scale_re, scale_im);
+  // Likely: the loop over c is cut there, so that no other c tests for it.
+  define_spectrum(s, s.columns.out, size, scale_re, scale_im,
+                  [&](const Expr &two_columns, const Expr &last, const Expr &j) {
+                    return (two_columns && last) || (!two_columns && likely(!last) && j < size.h);
+                  });
 }
 
 } // namespace
@@ -117,9 +90,8 @@ BlockedForward blocked_input_spectrum(const Func &spectrum, const SpectrumTile &
                                       const Expr &pad_left) {
   BlockedForward s;
   s.spectrum = spectrum;
-  Expr t = grid.first_tile + s.n, in_image = t % (grid.tiles_h * grid.tiles_w);
-  s.origin(s.n) = {t / (grid.tiles_h * grid.tiles_w), in_image / grid.tiles_w * grid.step_h - pad_top,
-                   in_image % grid.tiles_w * grid.step_w - pad_left};
+  const std::vector<Expr> origin = grid.origin(s.n);
+  s.origin(s.n) = {origin[0], origin[1] - pad_top, origin[2] - pad_left};
   define_tile(s, blocks, x, extent);
   define_transforms(s, size, blocks, 1, 1);
   return s;

@@ -50,12 +50,7 @@ void pack_rows(BlockedInverse &s, const SpectrumTile &size) {
 }
 
 void transform_rows(BlockedInverse &s, const SpectrumTile &size, const SpectrumBlocks &blocks) {
-  Line packed;
-  for (int k2 = 0; k2 < size.w; k2++) {
-    const int side = k2 < size.w / 2 ? 0 : 1;
-    const int c = side == 0 ? (k2 + size.columns() - 1) % size.columns() : size.w - 1 - k2;
-    packed.push_back({s.lines(s.n, s.p, c, side, 0, s.ic), s.lines(s.n, s.p, c, side, 1, s.ic)});
-  }
+  const Line packed = line_of_rows(s, s.lines, size);
   const std::vector<Var> others = {s.p, s.n, s.ic};
   define_line(s.rows.out, s.at, others,
               fourier_transform(packed, Direction::inverse, keep_levels("row_part", s.at, others, s.rows.parts),
@@ -75,9 +70,7 @@ BlockedInverse blocked_output_spectrum(const Func &y, const Expr (&extent)[4], c
   pack_rows(s, size);
   transform_rows(s, size, blocks);
 
-  Expr t = grid.first_tile + s.n, in_image = t % (grid.tiles_h * grid.tiles_w);
-  s.origin(s.n) = {t / (grid.tiles_h * grid.tiles_w), in_image / grid.tiles_w * grid.step_h,
-                   in_image % grid.tiles_w * grid.step_w};
+  s.origin(s.n) = Tuple(grid.origin(s.n));
   y(s.ow, s.oh, s.ic, s.image) = undef(element);
   const int quads = blocks.copied / s.quad;
   s.r = RDom({{0, s.quad},

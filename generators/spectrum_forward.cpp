@@ -44,37 +44,6 @@ void transform_columns(ForwardSpectrum &s, const SpectrumTile &size) {
   define_line(s.columns, s.at, others, fourier_transform(hold(packed), Direction::forward, hold));
 }
 
-/** The transform of the two columns in one: those of both, up to TH/2. */
-Line split_columns(const Line &both, int th) {
-  Line split;
-  for (int k = 0; k <= th / 2; k++) {
-    const Complex &z = both[size_t(k)], &mirror = both[size_t((th - k) % th)];
-    split.push_back({0.5f * (z.re + mirror.re), 0.5f * (z.im - mirror.im)});
-  }
-  for (int k = 0; k <= th / 2; k++) {
-    const Complex &z = both[size_t(k)], &mirror = both[size_t((th - k) % th)];
-    split.push_back({0.5f * (z.im + mirror.im), 0.5f * (mirror.re - z.re)});
-  }
-  return split;
-}
-
-/** What one thread's columns give, frequency by frequency, times scale_re in the real and scale_im in the imaginary
- * part. */
-void define_spectrum(ForwardSpectrum &s, const SpectrumTile &size, float scale_re, float scale_im) {
-  s.spectrum(s.n, s.part, s.ic, s.f) = undef<float>();
-  s.r = RDom(0, size.most_of_column(), 0, 2, 0, size.columns(), "r");
-  Expr j = s.r.x, two_columns = s.r.y == 1, last = s.r.z == size.columns() - 1;
-  s.r.where((last && two_columns) || (!last && !two_columns && j < size.h));
-  Line one = line_of(s.columns, size_t(size.h), {s.r.z, s.n, s.ic});
-  Line two = split_columns(one, size.h);
-  one.resize(two.size(), {0.0f, 0.0f}); // beyond TH: cut off above
-  Expr at = 2 * j + s.part;
-  Expr value = select(two_columns, mux(at, parts_of(two)), mux(at, parts_of(one)));
-  if (scale_re != 1 || scale_im != 1)
-    value *= select(s.part == 0, scale_re, scale_im);
-  s.spectrum(s.n, s.part, s.ic, s.r.z * size.h + j) = value;
-}
-
 /** A coordinate of an element that a select chooses only where it is inside. */
 Expr within(const Expr &i, const Expr &extent, Outside outside) {
   return outside == Outside::read ? clamp(i, 0, extent - 1) : unsafe_promise_clamped(i, 0, extent - 1);
@@ -83,7 +52,10 @@ Expr within(const Expr &i, const Expr &extent, Outside outside) {
 void define_transforms(ForwardSpectrum &s, const SpectrumTile &size, float scale_re, float scale_im) {
   transform_rows(s, size);
   transform_columns(s, size);
-  define_spectrum(s, size, scale_re, scale_im);
+  define_spectrum(s, s.columns, size, scale_re, scale_im,
+                  [&](const Expr &two_columns, const Expr &last, const Expr &j) {
+                    return (last && two_columns) || (!last && !two_columns && j < size.h);
+                  });
 }
 
 } // namespace

@@ -47,12 +47,7 @@ void pack_rows(InverseSpectrum &s, const SpectrumTile &size) {
 }
 
 void transform_rows(InverseSpectrum &s, const SpectrumTile &size) {
-  Line packed;
-  for (int k2 = 0; k2 < size.w; k2++) {
-    const int side = k2 < size.w / 2 ? 0 : 1;
-    const int c = side == 0 ? (k2 + size.columns() - 1) % size.columns() : size.w - 1 - k2;
-    packed.push_back({s.lines(s.n, s.p, c, side, 0, s.ic), s.lines(s.n, s.p, c, side, 1, s.ic)});
-  }
+  const Line packed = line_of_rows(s, s.lines, size);
   const std::vector<Var> others = {s.p, s.n, s.ic};
   define_line(s.rows, s.at, others,
               fourier_transform(packed, Direction::inverse, keep_levels("row_level", s.at, others, s.row_levels)));
