@@ -73,6 +73,13 @@ std::string cache_key(const NvccJob &job, const std::vector<std::string> &flags,
   return key.str();
 }
 
+void take_from_cache(const fs::path &from, const fs::path &to) {
+  std::error_code error;
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  _halide_user_assert(!error) << "Cannot copy " << from.string() << " of the folder of HCONV_NVCC_CACHE to "
+                              << to.string() << ": " << error.message();
+}
+
 /** Moves a file into the cache so that a reader sees all of it or nothing, from another file system too. */
 void publish(const fs::path &from, const fs::path &to) {
   const fs::path temporary = to.string() + "." + std::to_string(getpid());
@@ -166,8 +173,8 @@ NvccResult run_nvcc(const NvccJob &job) {
     cached_image = fs::path(cache) / (key + ".fatbin");
     cached_log = fs::path(cache) / (key + ".log");
     if (fs::exists(cached_image) && fs::exists(cached_log)) {
-      fs::copy_file(cached_image, image, fs::copy_options::overwrite_existing);
-      fs::copy_file(cached_log, log, fs::copy_options::overwrite_existing);
+      take_from_cache(cached_image, image);
+      take_from_cache(cached_log, log);
       return {read_file(image), parse_ptxas(read_file(log))};
     }
   }

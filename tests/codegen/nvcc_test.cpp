@@ -126,6 +126,14 @@ TEST_F(Nvcc, TheCacheLeavesTheSameFilesBesideTheSource) {
   EXPECT_EQ(read_file(folder.path("k.nvcc.log")), log);
 }
 
+TEST_F(Nvcc, SaysWhereTheCachedImageCannotGo) {
+  const std::string cache = folder.path("cache");
+  compile(cache);
+  std::filesystem::remove(folder.path("k.fatbin"));
+  std::filesystem::create_directory(folder.path("k.fatbin"));
+  expect_refusal("of the folder of HCONV_NVCC_CACHE to " + folder.path("k.fatbin") + ": ", cache);
+}
+
 TEST_F(Nvcc, AFailureShowsTheCompilersText) {
   write_file(folder.path("k.cu"), "FAIL\n");
   expect_refusal("failed on " + folder.path("k.cu") + " with exit status 3:\n");
