@@ -114,11 +114,11 @@ Stmt rename_arrays(const Stmt &s, const std::map<std::string, std::string> &name
 }
 
 Expr load(const Type &type, const std::string &array, const Expr &index) {
-  return Load::make(type, array, index, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+  return Load::make(type, array, index, Buffer<>(), Parameter(), const_true(index.type().lanes()), ModulusRemainder());
 }
 
 Stmt store(const std::string &array, const Expr &value, const Expr &index) {
-  return Store::make(array, value, index, Parameter(), const_true(), ModulusRemainder());
+  return Store::make(array, value, index, Parameter(), const_true(index.type().lanes()), ModulusRemainder());
 }
 
 Expr address(const Type &type, const std::string &array, const Expr &index) {

@@ -3,6 +3,7 @@
 
 #include "support/child.h"
 #include "support/golden.h"
+#include "support/ir.h"
 #include "support/lower.h"
 #include <gtest/gtest.h>
 
@@ -13,17 +14,11 @@ using namespace hconv_test;
 
 namespace {
 
-Expr var(const std::string &name) {
-  return Variable::make(Int(32), name);
-}
 Stmt store(const std::string &name, const Expr &index) {
-  return Store::make(name, 0.f, index, Parameter(), const_true(), ModulusRemainder());
+  return hconv::store(name, 0.f, index);
 }
 Stmt loop(const std::string &name, const Expr &extent, const Stmt &body, const Expr &min = 0) {
-  return For::make(name, min, extent, ForType::Serial, Partition::Auto, DeviceAPI::None, body);
-}
-Stmt barrier() {
-  return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {Expr(0)}, Call::Intrinsic));
+  return hconv_test::loop(name, min, extent, body);
 }
 /** A Register array of a block of 32 threads, 4 elements each. */
 Stmt registers(const Stmt &body) {

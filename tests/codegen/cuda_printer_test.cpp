@@ -4,6 +4,7 @@
 #include "codegen/kernel_launch.h"
 #include "support/child.h"
 #include "support/golden.h"
+#include "support/ir.h"
 #include "support/lower.h"
 #include "support/pipelines.h"
 #include <gtest/gtest.h>
@@ -14,22 +15,6 @@ using namespace hconv;
 using namespace hconv_test;
 
 namespace {
-
-Expr var(const std::string &name) {
-  return Variable::make(Int(32), name);
-}
-Stmt store(const std::string &name, const Expr &value, const Expr &index) {
-  return Store::make(name, value, index, Parameter(), const_true(), ModulusRemainder());
-}
-Expr load(const std::string &name, const Expr &index) {
-  return Load::make(Float(32), name, index, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
-}
-Stmt loop(const std::string &name, const Expr &min, const Expr &extent, const Stmt &body) {
-  return For::make(name, min, extent, ForType::Serial, Partition::Auto, DeviceAPI::None, body);
-}
-Stmt barrier() {
-  return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {Expr(0)}, Call::Intrinsic));
-}
 
 /** The CUDA text of a body that uses the float32 buffers x and y and the integer n. */
 std::string printed(const Stmt &body, const std::string &name, bool addresses_first = false) {

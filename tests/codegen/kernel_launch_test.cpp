@@ -3,6 +3,7 @@
 
 #include "support/child.h"
 #include "support/golden.h"
+#include "support/ir.h"
 #include "support/lower.h"
 #include "support/pipelines.h"
 #include <gtest/gtest.h>
@@ -14,12 +15,6 @@ using namespace hconv_test;
 
 namespace {
 
-Expr var(const std::string &name) {
-  return Variable::make(Int(32), name);
-}
-Stmt store(const std::string &name, const Expr &value, const Expr &index) {
-  return Store::make(name, value, index, Parameter(), const_true(), ModulusRemainder());
-}
 Stmt loop(ForType type, const std::string &name, const Expr &min, const Expr &extent, const Stmt &body) {
   return For::make(name, min, extent, type, Partition::Auto, DeviceAPI::CUDA, body);
 }

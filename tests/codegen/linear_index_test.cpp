@@ -2,6 +2,7 @@
 #include "codegen/linear_index.h"
 
 #include "support/child.h"
+#include "support/ir.h"
 #include "support/lower.h"
 #include <gtest/gtest.h>
 #include <random>
@@ -13,10 +14,6 @@ using namespace hconv;
 using namespace hconv_test;
 
 namespace {
-
-Expr var(const std::string &name) {
-  return Variable::make(Int(32), name);
-}
 
 /** "3 + 2*i + -1*(j/4)" in the order of the keys. */
 std::string show(const LinearIndex &index) {

@@ -5,6 +5,8 @@
 #include "codegen/kernel_launch.h"
 #include "support/child.h"
 #include "support/golden.h"
+#include "support/host_threads.h"
+#include "support/ir.h"
 #include "support/lower.h"
 #include "support/pipelines.h"
 #include "support/process.h"
@@ -17,20 +19,8 @@ using namespace hconv_test;
 
 namespace {
 
-Expr var(const std::string &name) {
-  return Variable::make(Int(32), name);
-}
-Expr load(const std::string &name, const Expr &index) {
-  return Load::make(Float(32), name, index, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
-}
-Stmt store(const std::string &name, const Expr &value, const Expr &index) {
-  return Store::make(name, value, index, Parameter(), const_true(), ModulusRemainder());
-}
 Stmt loop(const std::string &name, const Expr &extent, const Stmt &body) {
-  return For::make(name, 0, extent, ForType::Serial, Partition::Auto, DeviceAPI::None, body);
-}
-Stmt barrier() {
-  return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {Expr(0)}, Call::Intrinsic));
+  return hconv_test::loop(name, 0, extent, body);
 }
 Stmt produce(const std::string &array, const Stmt &body) {
   return ProducerConsumer::make(array, true, body);
@@ -247,40 +237,18 @@ std::string column_sums(int sum_steps, bool only_long) {
 /** Runs column_sums as 4 host threads. Lane l's column is 2^(24 + l), then rows of 2^l: a float32 of 2^24 or more does
  * not change when 1 is added to it. */
 const char *const kColumns = R"(
-#include <cstdio>
-#include <cstring>
-#include <pthread.h>
 namespace hconv {
 namespace twin {
-__thread ThreadState *current;
-pthread_barrier_t barrier;
-bool register_kernel_entry(const char *, void (*)(), Thunk, const ArgumentType *, int) { return true; }
-void block_barrier() { pthread_barrier_wait(&barrier); }
 void async_copy(void *shared, const void *global, int, int bytes) { std::memcpy(shared, global, bytes); }
 void async_commit() {}
 void async_wait(int) {}
 }
 }
 float x[ROWS * 4], y[4];
-alignas(128) unsigned char shared_memory[4096];
-void *lane_of(void *arg) {
-  hconv::twin::current = static_cast<hconv::twin::ThreadState *>(arg);
-  column_sums(x, y, ROWS);
-  return nullptr;
-}
 int main() {
   for (int i = 0; i < ROWS * 4; i++)
     x[i] = float(1 << i % 4) * (i < 4 ? 16777216.f : 1.f);
-  pthread_barrier_init(&hconv::twin::barrier, nullptr, 4);
-  hconv::twin::ThreadState states[4] = {};
-  pthread_t threads[4];
-  for (unsigned t = 0; t < 4; t++) {
-    states[t].thread_index = {t, 0, 0};
-    states[t].shared = shared_memory;
-    pthread_create(&threads[t], nullptr, lane_of, &states[t]);
-  }
-  for (pthread_t t : threads)
-    pthread_join(t, nullptr);
+  hconv::twin::run_blocks(1, 4, 1, [] { column_sums(x, y, ROWS); });
   for (int t = 0; t < 4; t++)
     printf("%.1f ", y[t] / float(1 << t) - 16777216.f);
 }
@@ -290,7 +258,8 @@ int main() {
 std::string excess(int rows, int sum_steps, bool only_long = false) {
   const Folder folder;
   write_file(folder.path("columns.cpp"), "#include \"hconv_prelude.cuh\"\n" +
-                                             text_of([=] { return column_sums(sum_steps, only_long); }) + kColumns);
+                                             text_of([=] { return column_sums(sum_steps, only_long); }) + kHostThreads +
+                                             kColumns);
   const Ended compiled = run_host_compiler(
       {"-w", "-pthread", "-DROWS=" + std::to_string(rows), folder.path("columns.cpp"), "-o", folder.path("columns")});
   EXPECT_EQ(compiled.status, 0) << compiled.output;

@@ -4,6 +4,7 @@
 #include "codegen/constant_loops.h"
 #include "support/child.h"
 #include "support/golden.h"
+#include "support/ir.h"
 #include "support/lower.h"
 #include <gtest/gtest.h>
 
@@ -14,19 +15,6 @@ using namespace hconv_test;
 
 namespace {
 
-Expr var(const std::string &name) {
-  return Variable::make(Int(32), name);
-}
-Expr load(const std::string &name, const Expr &index) {
-  return Load::make(Float(32, index.type().lanes()), name, index, Buffer<>(), Parameter(),
-                    const_true(index.type().lanes()), ModulusRemainder());
-}
-Stmt store(const std::string &name, const Expr &value, const Expr &index) {
-  return Store::make(name, value, index, Parameter(), const_true(index.type().lanes()), ModulusRemainder());
-}
-Stmt loop(const std::string &name, const Expr &min, const Expr &extent, const Stmt &body) {
-  return For::make(name, min, extent, ForType::Serial, Partition::Auto, DeviceAPI::None, body);
-}
 /** A Register array "acc" of which a block has `elements`. */
 Stmt array(int elements, const Stmt &body) {
   return Allocate::make("acc", Float(32), MemoryType::Register, {elements}, const_true(), body);

@@ -2,6 +2,7 @@
 #include "codegen/prove_assertions.h"
 
 #include "support/child.h"
+#include "support/ir.h"
 #include "support/lower.h"
 #include <gtest/gtest.h>
 
@@ -12,13 +13,9 @@ using namespace hconv_test;
 
 namespace {
 
-Expr var(const std::string &name) {
-  return Variable::make(Int(32), name);
-}
-
 /** let t = min(n, 8); assert condition; y[0] = 1 */
 std::string proved(const Expr &condition) {
-  const Stmt one = Store::make("y", 1.f, 0, Parameter(), const_true(), ModulusRemainder());
+  const Stmt one = store("y", 1.f, 0);
   const Stmt body = Block::make(AssertStmt::make(condition, Expr(0)), one);
   return to_string(prove_assertions(LetStmt::make("t", min(var("n"), 8), body)));
 }

@@ -3,6 +3,7 @@
 
 #include "support/child.h"
 #include "support/golden.h"
+#include "support/host_threads.h"
 #include "support/lower.h"
 #include "support/pipelines.h"
 #include "support/process.h"
@@ -34,18 +35,10 @@ TEST(TensorCore, InsideAPipeline) {
 /** Runs a kernel of 32 lanes as 32 host threads. What owns which element of a fragment is written down here once more,
  * from the PTX manual's tables, independently of the pass and the emulator. */
 const char *const kWarp = R"(
-#include <cstdio>
-#include <cstring>
-#include <pthread.h>
 namespace hconv {
 namespace twin {
-__thread ThreadState *current;
-pthread_barrier_t barrier;
-alignas(128) unsigned char shared_memory[65536];
 const void *rows[32];
 unsigned all_a[32][4], all_b[32][2];
-bool register_kernel_entry(const char *, void (*)(), Thunk, const ArgumentType *, int) { return true; }
-void block_barrier() { pthread_barrier_wait(&barrier); }
 void warp_load_matrices(unsigned *r, const void *row, int matrices, bool) {
   rows[current->thread_index.x] = row;
   block_barrier();
@@ -80,16 +73,6 @@ alignas(16) ELEMENT a[M * K], b[N * K];
 float c[M * N];
 int a_value(int m, int k) { return (m * 7 + k * 5 + m * k) % 17 - 8; }
 int b_value(int n, int k) { return (n * 3 + k * 11 + n * k * 2) % 13 - 6; }
-void *lane_of(void *arg) {
-  hconv::twin::ThreadState thread = *static_cast<hconv::twin::ThreadState *>(arg);
-  hconv::twin::current = &thread;
-  for (unsigned block = 0; block < 2; block++) {
-    thread.block_index = {block, 0, 0};
-    KERNEL(a, b, c);
-    hconv::twin::block_barrier();
-  }
-  return nullptr;
-}
 int main() {
   for (int k = 0; k < K; k++) {
     for (int m = 0; m < M; m++)
@@ -99,18 +82,7 @@ int main() {
   }
   for (float &x : c)
     x = -12345.f;
-  pthread_barrier_init(&hconv::twin::barrier, nullptr, 32);
-  hconv::twin::ThreadState states[32] = {};
-  pthread_t threads[32];
-  for (unsigned t = 0; t < 32; t++) {
-    states[t].thread_index = {t, 0, 0};
-    states[t].block_extent = {32, 1, 1};
-    states[t].grid_extent = {2, 1, 1};
-    states[t].shared = hconv::twin::shared_memory;
-    pthread_create(&threads[t], nullptr, lane_of, &states[t]);
-  }
-  for (pthread_t t : threads)
-    pthread_join(t, nullptr);
+  hconv::twin::run_blocks(2, 32, 1, [] { KERNEL(a, b, c); });
   int wrong = 0;
   for (int m = 0; m < M; m++) {
     for (int n = 0; n < N; n++) {
@@ -131,7 +103,7 @@ void expect_exact(Type type, int n_tiles, const TensorCoreRequest &tile) {
   EXPECT_EQ(cuda.find("hconv::mma_") == std::string::npos, tile.k.empty()) << cuda;
   const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
   const Folder folder;
-  write_file(folder.path("warp.cpp"), "#include \"hconv_prelude.cuh\"\n" + cuda + kWarp);
+  write_file(folder.path("warp.cpp"), "#include \"hconv_prelude.cuh\"\n" + cuda + kHostThreads + kWarp);
   const Ended compiled = run_host_compiler({"-w", "-pthread", "-DN_TILES=" + std::to_string(n_tiles),
                                             std::string("-DELEMENT=hconv::") + (type.is_bfloat() ? "bfloat16" : "half"),
                                             std::string("-DKERNEL=") + test->test_suite_name() + "_" + test->name(),

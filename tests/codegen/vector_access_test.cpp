@@ -4,6 +4,7 @@
 #include "codegen/private_registers.h"
 #include "support/child.h"
 #include "support/golden.h"
+#include "support/ir.h"
 #include "support/lower.h"
 #include "support/pipelines.h"
 #include <gtest/gtest.h>
@@ -14,10 +15,6 @@ using namespace hconv;
 using namespace hconv_test;
 
 namespace {
-
-Expr var(const std::string &name) {
-  return Variable::make(Int(32), name);
-}
 
 /** A buffer that promises its device pointer to be a multiple of some bytes. */
 Parameter aligned_buffer(int bytes) {

@@ -3,6 +3,7 @@
 
 #include "support/child.h"
 #include "support/golden.h"
+#include "support/host_threads.h"
 #include "support/lower.h"
 #include "support/pipelines.h"
 #include "support/process.h"
@@ -41,32 +42,10 @@ TEST(WarpgroupMma, ThreeTapsWithoutAPipeline) {
 
 /** Runs a kernel of 128 threads as host threads on plain SIMT code. */
 const char *const kBlock = R"(
-#include <cstdio>
-#include <cstring>
-#include <pthread.h>
-namespace hconv {
-namespace twin {
-__thread ThreadState *current;
-pthread_barrier_t barrier;
-alignas(128) unsigned char shared_memory[65536];
-bool register_kernel_entry(const char *, void (*)(), Thunk, const ArgumentType *, int) { return true; }
-void block_barrier() { pthread_barrier_wait(&barrier); }
-}
-}
 const int M = 64, N = 128, K = 64, A = M + TAPS - 1;
 alignas(16) hconv::bfloat16 a[A * K], b[TAPS * N * K], c[M * N];
 int a_value(int m, int k) { return (m * 7 + k * 5 + m * k) % 5 - 2; }
 int b_value(int n, int k, int t) { return (n * 3 + k * 11 + n * k * 2 + t) % 3 - 1; }
-void *thread_of(void *arg) {
-  hconv::twin::ThreadState thread = *static_cast<hconv::twin::ThreadState *>(arg);
-  hconv::twin::current = &thread;
-  for (unsigned block = 0; block < 2; block++) {
-    thread.block_index = {block, 0, 0};
-    KERNEL(a, b, c);
-    hconv::twin::block_barrier();
-  }
-  return nullptr;
-}
 int main() {
   for (int k = 0; k < K; k++) {
     for (int m = 0; m < A; m++)
@@ -75,16 +54,7 @@ int main() {
       for (int t = 0; t < TAPS; t++)
         b[(t * N + n) * K + k] = hconv::bfloat16(float(b_value(n, k, t)));
   }
-  pthread_barrier_init(&hconv::twin::barrier, nullptr, 128);
-  hconv::twin::ThreadState states[128] = {};
-  pthread_t threads[128];
-  for (unsigned t = 0; t < 128; t++) {
-    states[t].thread_index = {t % 32, t / 32, 0};
-    states[t].shared = hconv::twin::shared_memory;
-    pthread_create(&threads[t], nullptr, thread_of, &states[t]);
-  }
-  for (pthread_t t : threads)
-    pthread_join(t, nullptr);
+  hconv::twin::run_blocks(2, 32, 4, [] { KERNEL(a, b, c); });
   int wrong = 0;
   for (int m = 0; m < M; m++) {
     for (int n = 0; n < N; n++) {
@@ -104,7 +74,7 @@ TEST(WarpgroupMma, TheLoopsMeanTheSameWithoutIt) {
   const std::string cuda = text_of([] { return cuda_of(wgmma_product(BFloat(16), 3), asking(1, {})); });
   EXPECT_EQ(cuda.find("hconv::wgmma_"), std::string::npos) << cuda;
   const Folder folder;
-  write_file(folder.path("block.cpp"), "#include \"hconv_prelude.cuh\"\n" + cuda + kBlock);
+  write_file(folder.path("block.cpp"), "#include \"hconv_prelude.cuh\"\n" + cuda + kHostThreads + kBlock);
   const Ended compiled =
       run_host_compiler({"-w", "-pthread", "-DTAPS=3", "-DKERNEL=WarpgroupMma_TheLoopsMeanTheSameWithoutIt",
                          folder.path("block.cpp"), "-o", folder.path("block")});
