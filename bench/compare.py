@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
 
 from lib.records import COLUMNS, Record, ratio_table, variant_table  # noqa: E402
+from hconv_measure.arguments import words  # noqa: E402
 from hconv_measure.shapes import collect_shapes  # noqa: E402
 
 KINDS, MODES = ("f32", "bf16", "f16"), ("fp32", "strict", "tf32")
@@ -29,24 +30,12 @@ EXAMPLES = """examples:
   compare.py --all-variants --peers none shapes/perf.txt  which variant is the fastest, and was it chosen?"""
 
 
-def words(allowed):
-    """An argparse type: a comma-separated list of some of `allowed`."""
-    def parse(text):
-        found = [word for word in text.split(",") if word]
-        for word in found:
-            if word not in allowed:
-                raise argparse.ArgumentTypeError(f'"{word}" is none of {", ".join(allowed)}')
-        return found or list(allowed)
-
-    return parse
-
-
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", default=[str(HERE.parent / "shapes" / "perf.txt")])
-    parser.add_argument("--types", type=words(KINDS), default=["f32"], help="of f32,bf16,f16 (default: f32)")
-    parser.add_argument("--math", type=words(MODES), default=["fp32"],
+    parser.add_argument("--types", type=words(KINDS, empty=KINDS), default=["f32"], help="of f32,bf16,f16 (default: f32)")
+    parser.add_argument("--math", type=words(MODES, empty=MODES), default=["fp32"],
                         help="hconv's modes, of fp32,strict,tf32; the others are divided by the first (default: fp32)")
     parser.add_argument("--peers", default="all", help="all, none, or parts of names: cudnn,fft,triton,tf32")
     parser.add_argument("--triton", action="append", default=[], metavar="[NAME=]FILE",

@@ -6,6 +6,8 @@ import collections
 import dataclasses
 import itertools
 
+from hconv_measure.shapes import parse_shape
+
 from .peers import Comparison
 from .records import Measurement, Problem, Run
 
@@ -135,17 +137,11 @@ def roofline_points(run: Run, comparison: Comparison | None) -> list:
 
 def problem_of(row) -> Problem | None:
     """The problem of a row of compare.py; None for a shape that is not one."""
-    words = row.shape.split(",")
     try:
-        numbers = [int(word) for word in words[:7]]
-        sides = [int(side) for side in words[7].split(":")] if len(words) == 8 else [0]
+        shape = parse_shape(row.shape)
     except ValueError:
         return None
-    if len(numbers) < 6 or len(words) > 8 or len(sides) not in (1, 4) or min(numbers) < 1 or min(sides) < 0:
-        return None
-    problem = Problem("", row.type, row.mode, tuple(numbers[:7] if len(numbers) == 7 else [*numbers, numbers[1]]),
-                      tuple(sides * 4 if len(sides) == 1 else sides))
-    return problem if min(problem.output) >= 1 else None
+    return Problem.of(shape, "", row.type, row.mode)
 
 
 def failures(run: Run) -> list:

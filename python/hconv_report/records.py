@@ -7,6 +7,8 @@ import json
 import math
 from pathlib import Path
 
+from hconv_measure.shapes import Shape
+
 ELEMENT_BYTES = {"f32": 4, "bf16": 2, "f16": 2}
 
 
@@ -25,40 +27,34 @@ class Problem:
     extents: tuple
     pad: tuple = (0, 0, 0, 0)
 
+    @classmethod
+    def of(cls, shape: Shape, target: str, type: str, mode: str) -> Problem:
+        return cls(target, type, mode, (*dataclasses.astuple(shape)[:7],), shape.padding)
+
+    @property
+    def convolution(self) -> Shape:
+        return Shape(*self.extents, self.pad)
+
     @property
     def shape(self) -> str:
         """As in shapes/*.txt: OC only where it is not C, the padding only where there is one."""
-        words = [str(extent) for extent in self.extents[:6]]
-        if any(self.pad) or self.extents[6] != self.extents[1]:
-            words.append(str(self.extents[6]))
-        if any(self.pad):
-            same = len(set(self.pad)) == 1
-            words.append(str(self.pad[0]) if same else ":".join(map(str, self.pad)))
-        return ",".join(words)
+        return str(self.convolution)
 
     @property
     def label(self) -> str:
         return f"{self.shape} {self.type} {self.mode}"
 
     @property
-    def output(self) -> tuple:
-        """(OH, OW)"""
-        _, _, height, width, kernel_height, kernel_width, _ = self.extents
-        top, bottom, left, right = self.pad
-        return height + top + bottom - kernel_height + 1, width + left + right - kernel_width + 1
-
-    @property
     def flops(self) -> float:
         """Operations of the direct algorithm."""
-        batch, channels, _, _, kernel_height, kernel_width, oc = self.extents
-        return 2.0 * batch * oc * math.prod(self.output) * channels * kernel_height * kernel_width
+        return float(self.convolution.flops)
 
     @property
     def bytes(self) -> float:
         """Of x, w and y, each touched once."""
         batch, channels, height, width, kernel_height, kernel_width, oc = self.extents
         elements = batch * channels * height * width + oc * channels * kernel_height * kernel_width
-        return float(ELEMENT_BYTES.get(self.type, 4)) * (elements + batch * oc * math.prod(self.output))
+        return float(ELEMENT_BYTES.get(self.type, 4)) * (elements + math.prod(self.convolution.output))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,7 +194,7 @@ def _problem(record) -> Problem:
     if len(extents) != 7 or len(padding) != 4:
         raise ValueError(f"shape is {shape!r} and pad {pad!r}, expected 'B,C,H,W,KH,KW,OC' and four paddings.")
     problem = Problem(_device(record), _text(record, "type"), _text(record, "mode"), extents, padding)
-    if min(problem.output) < 1:
+    if min(problem.convolution.output) < 1:
         raise ValueError(f"shape is {shape!r}, expected one with an output: the kernel is larger than the "
                          "padded image.")
     return problem

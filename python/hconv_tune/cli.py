@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import rich.console
+from hconv_measure.arguments import words
 from hconv_measure.shapes import collect_shapes
 
 from . import explain, machine, table, tuner, worker
@@ -43,17 +44,6 @@ EXAMPLES = """examples:
 PRELOADED = {True: ("torch", "hconv_tune.worker"), False: ("hconv_tune.worker",)}
 
 
-def _words(allowed):
-    def parse(text):
-        found = [word for word in text.split(",") if word]
-        for word in found:
-            if word not in allowed:
-                raise argparse.ArgumentTypeError(f'"{word}" is none of {", ".join(allowed)}')
-        return found
-
-    return parse
-
-
 def seconds(text: str) -> float:
     """"90", "90s", "25m" or "2h"."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text)
@@ -74,11 +64,11 @@ def parse(arguments=None):
     add = parser.add_argument
     add("--shapes", nargs="+", metavar="SHAPE", default=[str(ROOT / "shapes" / "perf.txt")],
         help="B,C,H,W,KH,KW[,C_out[,pad]] or files of such lines (default: shapes/perf.txt)")
-    add("--types", type=_words(TYPES), default=["f32"], help="of f32,bf16,f16 (default: f32)")
-    add("--math", type=_words(MODES), default=["fp32"], help="of fp32,strict,tf32 (default: fp32)")
+    add("--types", type=words(TYPES), default=["f32"], help="of f32,bf16,f16 (default: f32)")
+    add("--math", type=words(MODES), default=["fp32"], help="of fp32,strict,tf32 (default: fp32)")
     add("--target", choices=("cpu", *TARGETS), default="cuda", help="cpu: the best one that this processor has")
     add("--threads", type=_count, default=1, help="of a CPU (default: 1, measured in processor time)")
-    add("--algorithms", type=_words(tuner.ALGORITHMS), default=[], help="of direct,mma,transform (default: all)")
+    add("--algorithms", type=words(tuner.ALGORITHMS), default=[], help="of direct,mma,transform (default: all)")
     add("--trials", type=_count, default=64, help="candidates of a problem, at most (default: %(default)s)")
     add("--rounds", type=_count, default=6, help="processes that time each finalist; fewer than 6 separate nothing")
     add("--budget", type=seconds, default=None, metavar="TIME", help="for all problems together: 90s, 25m, 2h")

@@ -11,7 +11,7 @@ from hconv_report.records import LogError, Problem, read_logs
 
 def test_a_problem_counts_its_operations_and_bytes():
     problem = Problem("sm_90a", "bf16", "fp32", (2, 3, 5, 6, 3, 2, 4), (1, 0, 0, 2))
-    assert problem.output == (4, 7)
+    assert problem.convolution.output[2:] == (4, 7)
     assert problem.flops == 2 * 2 * 4 * 4 * 7 * 3 * 3 * 2
     assert problem.bytes == 2 * (2 * 3 * 5 * 6 + 4 * 3 * 3 * 2 + 2 * 4 * 4 * 7)
     assert problem.shape == "2,3,5,6,3,2,4,1:0:0:2"
