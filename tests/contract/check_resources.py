@@ -15,34 +15,48 @@ import sys
 import cuda_images
 
 TABLE = pathlib.Path(__file__).with_name("resources.txt")
-FIELDS = ("kernel", "arch", "registers", "spill_bytes", "shared_bytes", "threads")
+FIELDS = ("kernel", "threads", "shared_bytes", *(f"sm_{arch}" for arch in cuda_images.ARCHS))
 
 
 def format_table(kernels, release):
-    """Text of resources.txt."""
-    rows = [FIELDS] + [(k.name, k.arch, k.registers, k.spill_bytes, k.shared_bytes, k.threads) for k in kernels]
-    widths = [max(len(str(row[i])) for row in rows) for i in range(len(FIELDS))]
-    lines = ["  ".join(str(value).ljust(width) for value, width in zip(row, widths)).rstrip() for row in rows]
-    return (f"# nvcc {release}. Made by check_resources.py --update from ptxas -v; shared memory in bytes a block.\n"
-            f"# {lines[0]}\n" + "".join(f"  {line}\n" for line in lines[1:]))
+    """Text of resources.txt: a line a kernel, with its registers on each architecture, - where it has no code for one.
+    ValueError where a kernel's shared memory or threads differ between architectures."""
+    rows = {}
+    for k in kernels:
+        row = rows.setdefault(k.name, {"kernel": k.name, "threads": k.threads, "shared_bytes": k.shared_bytes})
+        if (row["threads"], row["shared_bytes"]) != (k.threads, k.shared_bytes):
+            raise ValueError(f"{k.name} has {k.shared_bytes} shared bytes and {k.threads} threads on sm_{k.arch}, others "
+                             "on other architectures: the table has one column for each.")
+        row[f"sm_{k.arch}"] = k.registers
+    lines = [FIELDS, *([str(row.get(field, "-")) for field in FIELDS] for row in rows.values())]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(FIELDS))]
+    lines = ["  ".join(value.ljust(width) for value, width in zip(line, widths)).rstrip() for line in lines]
+    return (f"# nvcc {release}. Made by check_resources.py --update from ptxas -v: registers on each architecture, shared "
+            f"memory in bytes a block.\n# {lines[0]}\n" + "".join(f"  {line}\n" for line in lines[1:]))
 
 
 def parse_table(text, file_name="resources.txt"):
     """(nvcc release, {(kernel, arch): Kernel}); ValueError (`file:line: sentence`) for a line that is not a row."""
     release = None
     rows = {}
+    names = set()
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("# nvcc "):
             release = line.split()[2].rstrip(".")
         words = line.split("#")[0].split()
         if not words:
             continue
-        if len(words) != len(FIELDS) or not all(word.isdigit() for word in words[2:]):
+        registers = dict(zip(cuda_images.ARCHS, words[3:]))
+        if len(words) != len(FIELDS) or not all(word.isdigit() for word in words[1:3]) or not all(
+                count == "-" or count.isdigit() for count in registers.values()):
             raise ValueError(f"{file_name}:{number}: '{line.strip()}' is not `{' '.join(FIELDS)}`.")
-        row = cuda_images.Kernel(words[0], words[1], *(int(word) for word in words[2:]))
-        if (row.name, row.arch) in rows:
-            raise ValueError(f"{file_name}:{number}: {row.name} on sm_{row.arch} has a row already.")
-        rows[row.name, row.arch] = row
+        name, threads, shared_bytes = words[0], int(words[1]), int(words[2])
+        if name in names:
+            raise ValueError(f"{file_name}:{number}: {name} has a row already.")
+        names.add(name)
+        for arch, count in registers.items():
+            if count != "-":
+                rows[name, arch] = cuda_images.Kernel(name, arch, int(count), 0, shared_bytes, threads)
     if release is None:
         raise ValueError(f"{file_name}:1: The first line does not say `# nvcc RELEASE`.")
     return release, rows

@@ -94,9 +94,9 @@ def parse_ptxas(text):
     return {key: tuple(values) for key, values in found.items()}
 
 
-def archs_of(name):
+def archs_of(row):
     """The architectures that a function's kernels are for: only sm_90a has wgmma."""
-    return ("90a",) if name.startswith("conv2d_wgmma_") else ARCHS
+    return ("90a",) if row["algorithm"] == "wgmma" else ARCHS
 
 
 def image_of(build, name):
@@ -104,12 +104,13 @@ def image_of(build, name):
     return pathlib.Path(build) / f"variants/{name}.fatbin"
 
 
-def reports_of(build, name, tools):
-    """ptxas' reports of one function on all its architectures: the build's own, and one for the architectures that its image has only
-    as PTX, which are assembled from it as a driver would."""
+def reports_of(build, row, tools):
+    """ptxas' reports of one function on all its architectures: the build's own, and one for the architectures that its
+    image has only as PTX, which are assembled from it as a driver would."""
+    name = row["name"]
     image = image_of(build, name)
     report = image.with_suffix(".nvcc.log").read_text(encoding="utf-8")
-    missing = [arch for arch in archs_of(name) if f"for 'sm_{arch}'" not in report]
+    missing = [arch for arch in archs_of(row) if f"for 'sm_{arch}'" not in report]
     if not missing:
         return report
     flags = ["--fatbin", "-O3", "-Xptxas", "-v", *(f"-gencode=arch=compute_{PTX},code=sm_{arch}" for arch in missing)]
@@ -139,22 +140,22 @@ def launch_sizes(build, name):
     return sizes
 
 
-def kernels_of(build, name, tools):
+def kernels_of(build, row, tools):
     """Kernel rows of one function on all its architectures."""
+    name = row["name"]
     sizes = launch_sizes(build, name)
-    measured = parse_ptxas(reports_of(build, name, tools))
+    measured = parse_ptxas(reports_of(build, row, tools))
     if {kernel for kernel, _ in measured} != set(sizes):
         raise ToolError(f"{name}.resources and ptxas list different kernels.")
-    if {arch for _, arch in measured} != set(archs_of(name)):
+    if {arch for _, arch in measured} != set(archs_of(row)):
         raise ToolError(f"{name} was assembled for {', '.join(sorted({arch for _, arch in measured}))}, expected "
-                        f"{', '.join(archs_of(name))}.")
+                        f"{', '.join(archs_of(row))}.")
     return [Kernel(kernel, arch, registers, spills, static + sizes[kernel][0], sizes[kernel][1], stack)
             for (kernel, arch), (registers, spills, static, stack) in measured.items()]
 
 
 def all_kernels(build, tools, jobs):
     """Kernel rows of all functions, in the manifest's order and that of ARCHS."""
-    names = [row["name"] for row in cuda_functions(build)]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        return [row for rows in pool.map(lambda name: kernels_of(build, name, tools), names)
-                for row in sorted(rows, key=lambda row: (row.name, ARCHS.index(row.arch)))]
+        return [kernel for kernels in pool.map(lambda row: kernels_of(build, row, tools), cuda_functions(build))
+                for kernel in sorted(kernels, key=lambda kernel: (kernel.name, ARCHS.index(kernel.arch)))]

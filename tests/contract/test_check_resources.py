@@ -30,12 +30,23 @@ def test_ptxas_reports_are_read():
 
 
 def test_the_table_reads_back():
-    release, rows = check_resources.parse_table(check_resources.format_table([KERNEL], "13.0"))
-    assert (release, rows) == ("13.0", {("k", "90a"): KERNEL})
+    other = [Kernel("other", arch, registers, 0, 0, 32) for arch, registers in (("80", 10), ("90a", 12), ("120", 14))]
+    text = check_resources.format_table([KERNEL, *other], "13.0")
+    assert check_resources.parse_table(text) == ("13.0", {(k.name, k.arch): k for k in (KERNEL, *other)})
 
 
-@pytest.mark.parametrize("line", ["k 90a 64 0 1024", "k 90a many 0 1024 128", "k 90a 1 0 0 32\nk 90a 1 0 0 32"])
+def test_a_table_has_one_size_a_kernel():
+    with pytest.raises(ValueError, match="k has 2048 shared bytes and 128 threads on sm_120, others on other"):
+        check_resources.format_table([KERNEL, Kernel("k", "120", 64, 0, 2048, 128)], "13.0")
+
+
+ROW = "k 128 1024 1 2 3 4 5 -"
+
+
+@pytest.mark.parametrize("line", ["k 128 1024 1 2 3 4 5", "k 128 1024 1 2 3 4 5 many", "k 128 - 1 2 3 4 5 6",
+                                  "k many 1024 1 2 3 4 5 6", f"{ROW}\n{ROW}"])
 def test_lines_that_are_no_rows_are_named(line):
+    check_resources.parse_table(f"# nvcc 13.0.\n{ROW}\n")
     with pytest.raises(ValueError, match=r"^resources.txt:\d: "):
         check_resources.parse_table("# nvcc 13.0.\n" + line)
 
