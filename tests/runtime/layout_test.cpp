@@ -9,20 +9,9 @@ namespace {
 using namespace hconv_test;
 using namespace hconv::runtime;
 
-hconv_problem problem(DLDevice device, int64_t batch, int64_t channels, int64_t size, int64_t kernel,
-                      DLDataType dtype = float32) {
-  hconv_problem p{};
-  p.dtype = dtype;
-  p.device = device;
-  p.batch = batch;
-  p.in_channels = p.out_channels = channels;
-  p.height = p.width = size;
-  p.kernel_height = p.kernel_width = kernel;
-  return p;
-}
-
 TEST(Layout, OfDirectWeightsHasOutputChannelsInnermost) {
-  const PackedExtents e = packed_extents(problem(cuda0, 1, 65, 8, 3), *find_variant("conv2d_direct_f32_oc64x32_cuda"));
+  const PackedExtents e =
+      packed_extents(square_problem(cuda0, 1, 65, 8, 3, 3), *find_variant("conv2d_direct_f32_oc64x32_cuda"));
   EXPECT_EQ(e.oc, 128);
   EXPECT_EQ(e.ic, 72);
   EXPECT_EQ(e.kh, 3);
@@ -35,7 +24,7 @@ TEST(Layout, OfDirectWeightsHasOutputChannelsInnermost) {
 }
 
 TEST(Layout, OfTensorCoreWeightsHasChannelsInnermost) {
-  hconv_problem p = problem(cuda0, 1, 65, 8, 3, bfloat16);
+  hconv_problem p = square_problem(cuda0, 1, 65, 8, 3, 3, bfloat16);
   p.kernel_width = 2;
   const PackedExtents e = packed_extents(p, *find_variant("conv2d_mma_bf16_oc64x64_cuda"));
   EXPECT_EQ(e.elements, 128 * 80 * 6);
@@ -46,7 +35,7 @@ TEST(Layout, OfTensorCoreWeightsHasChannelsInnermost) {
 }
 
 TEST(Layout, OfPackedInputHoldsThePadding) {
-  hconv_problem p = problem(cuda0, 3, 17, 8, 3, bfloat16);
+  hconv_problem p = square_problem(cuda0, 3, 17, 8, 3, 3, bfloat16);
   p.padding = {1, 2, 3, 4};
   const Variant &mma = *find_variant("conv2d_mma_bf16_oc64x64_cuda");
   const PackedInput input = packed_input(p, mma);
@@ -62,7 +51,7 @@ TEST(Layout, OfPackedInputHoldsThePadding) {
 }
 
 TEST(Layout, ALaunchAndItsWorkspaceAreBoundedByThePackedInput) {
-  hconv_problem p = problem(cuda0, 100, 1, 2048, 1, bfloat16);
+  hconv_problem p = square_problem(cuda0, 100, 1, 2048, 1, 1, bfloat16);
   const Variant &mma = *find_variant("conv2d_mma_bf16_oc64x64_cuda");
   const PackedInput input = packed_input(p, mma); // 2^26 elements of an image of 2^22
   EXPECT_EQ(launch_batch(geometry_of(p), input), 15);
