@@ -42,6 +42,7 @@ def main(arguments=None) -> int:
     options = parse(arguments)
     try:
         from hconv_report import page, peers, records, sections, sources
+        from hconv_tune.log import LogError
     except ImportError as reason:
         print(f"report: {reason}; expected the Python packages of requirements.txt (scripts/setup).", file=sys.stderr)
         return 2
@@ -53,7 +54,7 @@ def main(arguments=None) -> int:
             sources=sources.Sources(options.cuda_source), heat=options.heat)
         text = page.render(inputs, options.title)
         Path(options.output).write_text(text, encoding="utf-8")
-    except (OSError, records.LogError, peers.TsvError) as reason:
+    except (OSError, LogError, peers.TsvError) as reason:
         print(f"report: {reason}", file=sys.stderr)
         return 2
     print(f"{options.output}: {len(text.encode()) / 1e6:.2f} MB, {len(inputs.run.measurements)} measurements, "

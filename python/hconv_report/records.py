@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from pathlib import Path
 
 from hconv_measure.shapes import Shape
+from hconv_tune import log
 
 ELEMENT_BYTES = {"f32": 4, "bf16": 2, "f16": 2}
-
-
-class LogError(Exception):
-    """A line of a log cannot be used: FILE:LINE and a sentence."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,13 +217,10 @@ def _decision(record) -> Decision:
 
 
 def _add(record, run: Run) -> None:
-    kind = record.get("kind") if isinstance(record, dict) else None
-    if kind == "measurement":
+    if record["kind"] == "measurement":
         run.measurements.append(_measurement(record))
-    elif kind == "decision":
-        run.decisions.append(_decision(record))
     else:
-        raise ValueError(f"kind is {kind!r}, expected 'measurement' or 'decision'.")
+        run.decisions.append(_decision(record))
 
 
 def read_logs(paths) -> Run:
@@ -235,23 +228,13 @@ def read_logs(paths) -> Run:
     was cut off is left out, with a notice."""
     run = Run()
     for path in paths:
-        lines = Path(path).read_bytes().split(b"\n")
-        for number, line in enumerate(lines, 1):
-            if number == len(lines) and not line:
-                break
-            unfinished = number == len(lines)
-            try:
-                record = json.loads(line)
-            except ValueError:
-                if unfinished or (number == len(lines) - 1 and not lines[-1]):
-                    run.notices.append(f"{path}: the last line was cut off while it was written, and is left out.")
-                    break
-                raise LogError(f"{path}:{number}: The line is not JSON; expected one object a line.") from None
-            if unfinished:
-                run.notices.append(f"{path}: the last line was cut off while it was written, and is left out.")
-                break
+        data = Path(path).read_bytes()
+        records, used = log.parse(data, str(path))
+        if used < len(data):
+            run.notices.append(f"{path}: the last line was cut off while it was written, and is left out.")
+        for number, record in enumerate(records, 1):
             try:
                 _add(record, run)
             except ValueError as reason:
-                raise LogError(f"{path}:{number}: {reason}") from None
+                raise log.LogError(f"{path}:{number}: {reason}") from None
     return run

@@ -89,7 +89,7 @@ CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def page_of(word, folder) -> str:
-    """A page of inputs that have a text wherever there may be one."""
+    """A page of inputs that have a text wherever there may be any."""
     record = synthetic.measurement("4,64,128,128,8,8,64", (0, 0, 0, 0), 1, 64, 128, 3)
     parameters = {**record["parameters"], f"key {word}": word}
     records = [{**record, "variant": word, "algorithm": word, "parameters": parameters, "mode": word, "type": word,
@@ -97,8 +97,9 @@ def page_of(word, folder) -> str:
                 "build": {"nvcc": word}}]
     others = {**parameters, f"key {word}": f"{word}2", "tile_oc": 32}
     records += [{**records[0], "parameters": others, "median_ms": 9.0}]
-    records += [synthetic.failed({**records[0], "status": word, "reason": word})]
-    records += [{"kind": "decision", **{key: word for key in ("shape", "winner", "incumbent", "verdict", "why")}}]
+    records += [synthetic.failed({**records[0], "status": "crash", "reason": word})]
+    records += [{"kind": "decision", "verdict": "tie",
+                 **{key: word for key in ("shape", "winner", "incumbent", "why")}}]
     log = synthetic.write_log(folder / "log.jsonl", records)
     line = "\t".join(("4,64,128,128,8,8", "f32", "fp32", "1.0", "1e-7"))
     (folder / "c.tsv").write_text(f"{line}\thconv v\n{line}\tpeer {word}\n{word}\tf32\tfp32\tFAILED\tnan\t{word}\n")

@@ -6,7 +6,8 @@ import random
 import pytest
 import synthetic
 from hconv_report.peers import TsvError, read_comparison
-from hconv_report.records import LogError, Problem, read_logs
+from hconv_report.records import Problem, read_logs
+from hconv_tune.log import LogError
 
 
 def test_a_problem_counts_its_operations_and_bytes():
@@ -55,7 +56,7 @@ GOOD = synthetic.measurement("4,64,128,128,8,8,64", (0, 0, 0, 0), 1, 64, 128, 3)
 
 
 @pytest.mark.parametrize("change, fragment", [
-    ({"kind": "guess"}, "kind is 'guess', expected 'measurement' or 'decision'"),
+    ({"kind": "guess"}, "The line is no measurement and no decision"),
     ({"shape": "4,64,128"}, "shape is '4,64,128'"),
     ({"shape": "4,64,128,128,8,8,0"}, "shape is '4,64,128,128,8,8,0'"),
     ({"shape": "1,1,2,2,3,3,1"}, "expected one with an output"),
@@ -70,7 +71,7 @@ GOOD = synthetic.measurement("4,64,128,128,8,8,64", (0, 0, 0, 0), 1, 64, 128, 3)
     ({"parameters": [1]}, "parameters is [1], expected an object"),
     ({"device": "H200"}, "device is 'H200', expected an object"),
     ({"variant": None}, "variant is None, expected a text"),
-    ({"status": True}, "status is True, expected a text"),
+    ({"status": True}, "The status is True; expected one of ok, wrong,"),
 ])
 def test_a_bad_line_is_named(tmp_path, change, fragment):
     path = tmp_path / "log.jsonl"
