@@ -43,13 +43,22 @@ class Browser:
         os.close(from_browser)
         self._buffer, self._next, self.events = b"", 0, []
         try:
-            target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
-            self._session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
+            self._session = self.call("Target.attachToTarget", targetId=self._page(), flatten=True)["sessionId"]
             for domain in ("Page", "Runtime", "Network", "Log"):
                 self.call(f"{domain}.enable")
         except BaseException:
             self.close()
             raise
+
+    def _page(self, seconds: float = 30) -> str:
+        """The browser's page, which opens some time after the browser answers."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            for target in self.call("Target.getTargets")["targetInfos"]:
+                if target["type"] == "page":
+                    return target["targetId"]
+            time.sleep(0.05)
+        raise TimeoutError(f"The browser opened no page within {seconds} s.")
 
     def _message(self, deadline: float) -> dict:
         while b"\0" not in self._buffer:
