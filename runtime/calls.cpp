@@ -16,11 +16,14 @@ halide_type_t bits_of(const hconv_plan &plan) {
 
 } // namespace
 
-hconv_status call_pack(const hconv_plan &plan, RunContext *run, const void *w, void *packed) {
+hconv_status call_pack(const hconv_plan &plan, RunContext *run, Weights w, void *packed) {
   if (plan.product)
-    return call_transform_weights(plan, run, w, packed);
+    return call_transform_weights(plan, run, w.address, packed);
   const hconv_problem &p = plan.problem;
-  Buffer from = images(plan, bits_of(plan), w, p.kernel_width, p.kernel_height, p.in_channels, p.out_channels);
+  Buffer from =
+      w.channels_last
+          ? pixels(plan, bits_of(plan), w.address, p.in_channels, p.kernel_width, p.kernel_height, p.out_channels)
+          : images(plan, bits_of(plan), w.address, p.kernel_width, p.kernel_height, p.in_channels, p.out_channels);
   Buffer to = packed_weights(plan, bits_of(plan), packed);
   return run->finish(plan.pack->pack(run, &from.buffer, &to.buffer), plan.pack->name);
 }
@@ -28,9 +31,12 @@ hconv_status call_pack(const hconv_plan &plan, RunContext *run, const void *w, v
 hconv_status call_pack_input(const hconv_plan &plan, RunContext *run, const void *x, void *workspace, int64_t batch) {
   const hconv_problem &p = plan.problem;
   const PackedInput &input = plan.input;
-  Buffer from = images(plan, bits_of(plan), x, p.width, p.height, p.in_channels, batch);
+  const bool nhwc = plan.variant->layout == HCONV_LAYOUT_NHWC;
+  Buffer from = nhwc ? pixels(plan, bits_of(plan), x, p.in_channels, p.width, p.height, batch)
+                     : images(plan, bits_of(plan), x, p.width, p.height, p.in_channels, batch);
   Buffer to = images(plan, bits_of(plan), workspace, input.ic, input.width, input.height, batch);
-  const int result = plan.pack_input->pack_input(run, &from.buffer, p.padding.top, p.padding.left, &to.buffer);
+  const hconv_padding padding = nhwc ? hconv_padding{} : p.padding;
+  const int result = plan.pack_input->pack_input(run, &from.buffer, padding.top, padding.left, &to.buffer);
   return run->finish(result, plan.pack_input->name);
 }
 
@@ -47,15 +53,18 @@ hconv_status call_conv(const hconv_plan &plan, RunContext *run, const void *x, c
   const halide_type_t type = halide_type_of(p.dtype);
   const bool cut = plan.cuts_tasks();
   const bool free_rows = cut && has_free_rows(p);
+  const bool nhwc = plan.variant->layout == HCONV_LAYOUT_NHWC;
   Buffer bx = plan.pack_input ? images(plan, type, workspace.address, input.ic, input.width, input.height, batch)
+              : nhwc          ? images(plan, type, x, p.in_channels, p.width, p.height, batch)
               : free_rows     ? images(plan, type, x, plan.tasks.width, plan.tasks.height, p.in_channels, batch)
                               : images(plan, type, x, p.width, p.height, p.in_channels, batch);
   Buffer bw = packed_weights(plan, type, packed);
   // Without a bias the function still wants a valid buffer, which it never reads.
   Buffer bb(plan, type, bias ? bias : x, {{bias ? p.out_channels : 1, 1}});
-  Buffer by = images(plan, type, y, cut ? plan.tasks.width : g.output_width, cut ? plan.tasks.height : g.output_height,
-                     p.out_channels, batch);
-  const hconv_padding padding = plan.pack_input ? hconv_padding{} : p.padding;
+  Buffer by = nhwc ? pixels(plan, type, y, p.out_channels, g.output_width, g.output_height, batch)
+                   : images(plan, type, y, cut ? plan.tasks.width : g.output_width,
+                            cut ? plan.tasks.height : g.output_height, p.out_channels, batch);
+  const hconv_padding padding = plan.pack_input && !nhwc ? hconv_padding{} : p.padding;
   const int has_bias = bias ? 1 : 0;
   const int result =
       plan.variant->conv(run, &bx.buffer, &bw.buffer, &bb.buffer, has_bias, padding.top, padding.left, &by.buffer);

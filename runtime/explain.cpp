@@ -42,7 +42,8 @@ Json parameters_of(const Variant &v) {
           {"min_blocks", v.min_blocks}, {"thread_oh", v.thread_oh},
           {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic},
           {"fft_h", v.fft_h},           {"fft_w", v.fft_w},
-          {"products", v.products},     {"sum_ic", v.sum_ic}};
+          {"products", v.products},     {"sum_ic", v.sum_ic},
+          {"layout", v.layout}};
 }
 
 int64_t images_per_launch(const Explanation &e) {
@@ -153,6 +154,7 @@ std::string json_of(const Explanation &e) {
       {"dtype", text_of(p.dtype)},
       {"device", text_of(p.device)},
       {"math", text_of(p.math)},
+      {"layout", text_of(p.layout)},
       {"batch", p.batch},
       {"in_channels", p.in_channels},
       {"height", p.height},

@@ -35,6 +35,14 @@ PackedExtents packed_extents(const hconv_problem &p, const Variant &v) {
 PackedInput packed_input(const hconv_problem &p, const Variant &v) {
   if (!on_tensor_cores(v.algorithm))
     return {};
+  if (v.layout == HCONV_LAYOUT_NHWC) {
+    if (p.in_channels % channel_piece == 0)
+      return {};
+    PackedInput input{round_up(p.in_channels, channel_piece), p.width, p.height, 0};
+    if (!product(&input.image, {input.ic, input.width, input.height}))
+      input.image = -1;
+    return input;
+  }
   PackedInput input{round_up(p.in_channels, v.ic), p.width + p.padding.left + p.padding.right,
                     p.height + p.padding.top + p.padding.bottom, 0};
   if (!product(&input.image, {input.ic, input.width, input.height}))

@@ -17,7 +17,11 @@ struct PackedExtents {
 };
 PackedExtents packed_extents(const hconv_problem &problem, const Variant &variant);
 
-/// x as mma and wgmma read it, [B][Hp][Wp][ICp] with the padding folded in.
+/// Channels of NHWC that the kernels read and write at once: 16 bytes.
+constexpr int64_t channel_piece = 8;
+
+/// x as mma and wgmma read it, [B][Hp][Wp][ICp] with the padding folded in; of NHWC [B][H][W][ICp], where IC is not a
+/// multiple of channel_piece.
 struct PackedInput {
   int64_t ic, width, height;
   int64_t image; ///< elements of one image; 0: the variant reads x itself; -1: they do not fit in 64 bits

@@ -20,7 +20,7 @@ hconv_status load_kernels(const hconv_plan &plan) {
   for (uintptr_t address : {uintptr_t{4096}, uintptr_t{4096} + plan.geometry.element_bytes}) {
     void *const nowhere = reinterpret_cast<void *>(address);
     RunContext loading(plan.context.handle, plan.context.id, nullptr, true);
-    if (hconv_status bad = call_pack(plan, &loading, nowhere, aligned))
+    if (hconv_status bad = call_pack(plan, &loading, {nowhere, false}, aligned))
       return bad;
     if (plan.pack_input)
       if (hconv_status bad = call_pack_input(plan, &loading, nowhere, aligned, 1))

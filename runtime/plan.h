@@ -45,10 +45,16 @@ struct Scratch {
   size_t bytes;
 };
 
+/// w as the caller has it: row-major, or with IC innermost.
+struct Weights {
+  const void *address;
+  bool channels_last;
+};
+
 /// Calls the plan's functions on addresses that have been checked; device addresses on CUDA, whose context is current.
 /// call_conv packs x into the workspace first where the variant wants it so, and the packed input of `batch` images
 /// fits; a transform variant goes over as many chunks of tiles as the workspace makes it.
-hconv_status call_pack(const hconv_plan &plan, RunContext *run, const void *w, void *packed);
+hconv_status call_pack(const hconv_plan &plan, RunContext *run, Weights w, void *packed);
 hconv_status call_pack_input(const hconv_plan &plan, RunContext *run, const void *x, void *workspace, int64_t batch);
 hconv_status call_conv(const hconv_plan &plan, RunContext *run, const void *x, const void *packed, const void *bias,
                        void *y, Scratch workspace, int64_t batch);

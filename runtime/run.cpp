@@ -41,7 +41,7 @@ hconv_status pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_
     return bad;
   RunContext run(plan->context.handle, plan->context.id, static_cast<cuda::Stream>(stream), false);
   share_out(*plan, {nullptr, 0}, &run);
-  if (hconv_status bad = call_pack(*plan, &run, data_of(*w), packed))
+  if (hconv_status bad = call_pack(*plan, &run, {data_of(*w), is_channels_last(*w)}, packed))
     return bad;
   return environment().check ? check_packed_weights(*plan, *w, packed, stream) : HCONV_OK;
 }

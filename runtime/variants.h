@@ -24,12 +24,14 @@ bool on_tensor_cores(Algorithm algorithm); ///< mma, wgmma
 
 /// y[OW,OH,OC,B] from x[W,H,IC,B], packed w[OCp,KW,KH,ICp], bias[OC]; returns 0 or a Halide error code. Of mma and
 /// wgmma, x is the packed input [ICp,Wp,Hp,B], and w is stored with its channels innermost: [KH][KW][OCp][ICp]. A
-/// direct CPU variant wants RunContext::tasks.
+/// direct CPU variant wants RunContext::tasks. With layout NHWC, x is the caller's or its packed copy, [ICp,W,H,B]
+/// without padding, and y has the strides of NHWC.
 using ConvFunction = int (*)(const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias,
                              int32_t has_bias, int32_t pad_top, int32_t pad_left, halide_buffer_t *y);
 /// packed[OCp,KW,KH,ICp] from w[KW,KH,IC,OC], both as unsigned integers of the element's size.
 using PackFunction = int (*)(const void *user_context, halide_buffer_t *w, halide_buffer_t *packed);
-/// packed[ICp,Wp,Hp,B] from x[W,H,IC,B], both as unsigned integers: x moved by the padding, zeros all around it.
+/// packed[ICp,Wp,Hp,B] from x[W,H,IC,B] in the variant's layout, both as unsigned integers: x moved by the padding,
+/// zeros all around it.
 using PackInputFunction = int (*)(const void *user_context, halide_buffer_t *x, int32_t pad_top, int32_t pad_left,
                                   halide_buffer_t *packed);
 
@@ -62,6 +64,7 @@ struct Variant {
       unroll_ic; ///< 0: not given; of mma and wgmma, thread_* is the tile of a warp; of products, ow stands for n
   int32_t fft_h, fft_w;         ///< extents of a tile of x, of transform
   int32_t products, sum_ic;     ///< real products of a complex one (3 or 4), channels in one sum, of spectral_product
+  int32_t layout;               ///< hconv_layout of x and y, of mma, wgmma and pack_input; else 0, NCHW
   ConvFunction conv;            ///< of direct, mma and wgmma, else null
   PackFunction pack;            ///< of pack, else null
   PackInputFunction pack_input; ///< of pack_input, else null

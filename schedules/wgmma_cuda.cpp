@@ -20,18 +20,20 @@ struct WarpGrid : WarpTiles {
     _halide_user_assert(warps_n() % 4 == 0) << warps_n() << " warps share the block's pixels, expected a multiple of 4";
   }
 
-  void split(Stage s, const Var &ow, const Var &oh, const Var &oc, const DirectTiles &t) const {
+  /** With `piece`, oc counts pieces of 8 channels. */
+  void split(Stage s, const Var &ow, const Var &oh, const Var &oc, const DirectTiles &t,
+             const Var *piece = nullptr) const {
     Var q("q"), g("g"), warp_ow("warp_ow"), warp_oh("warp_oh"), in_warp("in_warp"), row("row");
     s.split(ow, warp_ow, in_warp, t.thread_ow).split(oh, warp_oh, eh, t.thread_oh);
     if (two_rows)
       s.split(in_warp, mt, g, 8).split(eh, eh, m_half, 2);
     else
       s.split(in_warp, mt, in_warp, 16).split(in_warp, m_half, g, 8);
-    s.split(oc, warp_oc, row, t.thread_oc)
-        .split(row, nt, row, 8)
-        .split(row, q, pair, 2)
-        .fuse(q, g, lane)
-        .fuse(warp_ow, warp_oh, warp_n);
+    if (piece)
+      s.split(oc, warp_oc, nt, t.thread_oc / 8);
+    else
+      s.split(oc, warp_oc, row, t.thread_oc).split(row, nt, row, 8);
+    s.split(piece ? *piece : row, q, pair, 2).fuse(q, g, lane).fuse(warp_ow, warp_oh, warp_n);
   }
 };
 
@@ -43,11 +45,13 @@ void schedule_wgmma_cuda(DirectConv2D &conv, Func y, const DirectTiles &tiles) {
 
   const BlockLoops loops;
   split_into_blocks(conv, y, loops, tiles);
-  grid.split(y, loops.in_ow, loops.in_oh, loops.in_oc, tiles);
+  grid.split(y, loops.in_ow, loops.in_oh, loops.in_oc, tiles, tiles.nhwc ? &loops.in_piece : nullptr);
   y.reorder({grid.pair, grid.nt, grid.m_half, grid.mt, grid.eh, grid.lane, grid.warp_n, grid.warp_oc, loops.batch_oh,
              loops.ow, loops.oc})
       .gpu_threads(grid.lane, grid.warp_n, grid.warp_oc)
       .gpu_blocks(loops.batch_oh, loops.ow, loops.oc);
+  if (tiles.nhwc)
+    y.vectorize(grid.pair);
 
   keep_sums(conv, y, loops, tiles);
   grid.split(conv.acc, conv.ow, conv.oh, conv.oc, tiles);

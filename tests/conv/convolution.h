@@ -20,12 +20,13 @@ struct Offsets {
 
 class Convolution {
 public:
-  /** Plans `shape` with a variant, in the strictest mode that it serves. Throws Failure. */
+  /** Plans `shape` with a variant, in the strictest mode that it serves and in its own layout. Throws Failure. */
   Convolution(const Shape &shape, const Variant &variant)
-      : Convolution(shape, variant.type, variant.name, variant.math()) {}
-  /** Plans `shape` with the variant of that name, or with the one that the library chooses when it is empty. Throws
-   * Failure. */
-  Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math);
+      : Convolution(shape, variant.type, variant.name, variant.math(), variant.layout) {}
+  /** Plans `shape` with the variant of that name, or with the one that the library chooses when it is empty. The
+   * weights have the layout of x and y. Throws Failure. */
+  Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math,
+              hconv_layout layout = HCONV_LAYOUT_NCHW);
   ~Convolution();
   Convolution(const Convolution &) = delete;
   Convolution &operator=(const Convolution &) = delete;
@@ -47,6 +48,7 @@ public:
 private:
   Shape shape_;
   Element type_;
+  hconv_layout layout_;
   hconv_plan *plan_ = nullptr;
   std::unique_ptr<GuardedBuffer> packed_;
   size_t workspace_bytes_ = 0;

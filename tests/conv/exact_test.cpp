@@ -18,8 +18,10 @@ protected:
   /** Runs a list of shapes, as many as the emulator's budget allows: of those that suit the variant it takes every
    * `stride`-th, starting at a place that differs from variant to variant, so that together the variants of a type
    * cover each shape. Bias is on for every other shape and, of neighbouring variants, for the other half. */
-  void run(const std::vector<Shape> &shapes, size_t stride = 1) {
+  void run(std::vector<Shape> shapes, size_t stride = 1) {
     const Variant &variant = GetParam();
+    for (Shape &shape : shapes)
+      shape.OC = variant.whole_channels(shape.OC);
     std::vector<size_t> suited;
     for (size_t i = 0; i < shapes.size(); i++)
       if (variant.takes(shapes[i]))

@@ -114,8 +114,8 @@ TEST(Threads, MakeTheirFirstCallTogether) {
       s.IC = 1 + t % 5, s.OC = 3, s.H = 7, s.W = 8 + t % 3, s.KH = 3, s.KW = 2;
       const Element type = all_elements[t % 3];
       const ExactCase &exact = exact_case(s, false);
-      hconv_problem problem = {dl_type(type), test_device(), HCONV_MATH_FP32, s.B, s.IC, s.H, s.W, s.OC, s.KH,
-                               s.KW,          s.pad};
+      hconv_problem problem = {dl_type(type), test_device(), HCONV_MATH_FP32,  s.B, s.IC, s.H, s.W, s.OC, s.KH,
+                               s.KW,          s.pad,         HCONV_LAYOUT_NCHW};
       ready++;
       while (ready < count)
         std::this_thread::yield();

@@ -60,6 +60,7 @@ Listed read_list() {
     v.type = element_from_name(row.at("type"));
     v.tile_oc = parameter("tile_oc"), v.tile_ow = parameter("tile_ow"), v.tile_oh = parameter("tile_oh");
     v.ic = parameter("ic"), v.kh_tile = parameter("kh_tile"), v.kw_tile = parameter("kw_tile"), v.kw = parameter("kw");
+    v.layout = parameter("layout") ? HCONV_LAYOUT_NHWC : HCONV_LAYOUT_NCHW;
     v.fft_h = parameter("fft_h"), v.fft_w = parameter("fft_w");
     v.index = count[v.type]++;
     listed.variants.push_back(v);
@@ -99,6 +100,7 @@ Shape Variant::fitted(Shape shape) const {
   const int64_t KH = (shape.KH + chunk - 1) / chunk * chunk, KW = kw ? kw : shape.KW;
   shape.H = std::max<int64_t>(shape.H + KH - shape.KH, 1), shape.W = std::max<int64_t>(shape.W + KW - shape.KW, 1);
   shape.KH = KH, shape.KW = KW;
+  shape.OC = whole_channels(shape.OC);
   return shape;
 }
 
