@@ -65,6 +65,7 @@ class Algorithm:
 ALGORITHMS = {
     "pack": Algorithm({"": "pack_weights"}, tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
     "pack_input": Algorithm({"": "pack_input"}, ("b16",), {"cuda": ()}, ("layout",)),
+    "transpose": Algorithm({"": "transpose"}, tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
     "direct": Algorithm({"": "conv2d_direct"}, tuple(FLOAT_TYPES), {
         "cuda": _BLOCK_KEYS,
         "halide_ptx": _BLOCK_KEYS,

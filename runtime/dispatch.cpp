@@ -235,8 +235,8 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
     return "it sums on tensor cores, and HCONV_MATH_STRICT asks for float32 multiply-adds only";
   if (v.layout == HCONV_LAYOUT_NHWC && !is_nhwc(p))
     return "it reads and writes NHWC, and the tensors are NCHW";
-  if (v.layout != HCONV_LAYOUT_NHWC && is_nhwc(p))
-    return "it reads and writes NCHW, and the tensors are NHWC";
+  if (conversion_of(p, v).bytes() && !helper_for(v, Algorithm::transpose))
+    return "it reads and writes NCHW, the tensors are NHWC, and no transpose kernel is compiled for the conversion";
   if (v.algorithm == Algorithm::transform)
     return does_not_transform(v, p, machine);
   if (v.layout == HCONV_LAYOUT_NHWC && p.out_channels % channel_piece)
@@ -288,6 +288,8 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
   compare_others(serving, p, machine, choice);
   if (choice->variant->algorithm != Algorithm::transform)
     choice->pack = helper_for(*choice->variant, Algorithm::pack);
+  if (conversion_of(p, *choice->variant).bytes() || choice->product)
+    choice->transpose = helper_for(*choice->variant, Algorithm::transpose);
   if (packed_input(p, *choice->variant).image != 0)
     choice->pack_input = helper_for(*choice->variant, Algorithm::pack_input);
   return HCONV_OK;

@@ -50,6 +50,17 @@ PackedInput packed_input(const hconv_problem &p, const Variant &v) {
   return input;
 }
 
+Conversion conversion_of(const hconv_problem &p, const Variant &v) {
+  if (!is_nhwc(p) || v.layout == HCONV_LAYOUT_NHWC)
+    return {0, 0};
+  const Geometry g = geometry_of(p);
+  const int64_t batch = std::min(p.batch, launch_batch(g, packed_input(p, v)));
+  const auto bytes = [&](int64_t channels, int64_t image) {
+    return channels == 1 || channels == image ? 0 : round_up(batch * image * g.element_bytes, 256);
+  };
+  return {bytes(p.in_channels, g.x_image), bytes(p.out_channels, g.y_image)};
+}
+
 int64_t launch_batch(const Geometry &g, const PackedInput &input) {
   constexpr int64_t elements = int64_t{1} << 30;
   return std::max<int64_t>(1, (elements - 1) / std::max({g.x_image, g.y_image, input.image}));

@@ -134,6 +134,7 @@ SumError sum_error(Algorithm algorithm, int64_t products) {
   case Algorithm::spectral_product:
   case Algorithm::pack:
   case Algorithm::pack_input:
+  case Algorithm::transpose:
     break; // they copy
   }
   return {0.0, 0.0};

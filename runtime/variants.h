@@ -10,8 +10,9 @@ namespace hconv::runtime {
 
 /// `mma` is direct's sum on tensor cores, `wgmma` the same with instructions that compute capability 9.0 alone has.
 /// Both read packed input, channels innermost, which `pack_input` writes. `transform` transforms tiles of x, and of
-/// products of spectra back to y; `spectral_product` multiplies in between.
-enum class Algorithm { direct, mma, wgmma, transform, spectral_product, pack, pack_input };
+/// products of spectra back to y; `spectral_product` multiplies in between. `transpose` moves tensors between NHWC and
+/// NCHW.
+enum class Algorithm { direct, mma, wgmma, transform, spectral_product, pack, pack_input, transpose };
 enum class Type { f32, bf16, f16, b32, b16 };
 enum class Target { cuda, halide_ptx, cpu, cpu_baseline, cpu_avx2, cpu_avx512 };
 
@@ -30,6 +31,8 @@ using ConvFunction = int (*)(const void *user_context, halide_buffer_t *x, halid
                              int32_t has_bias, int32_t pad_top, int32_t pad_left, halide_buffer_t *y);
 /// packed[OCp,KW,KH,ICp] from w[KW,KH,IC,OC], both as unsigned integers of the element's size.
 using PackFunction = int (*)(const void *user_context, halide_buffer_t *w, halide_buffer_t *packed);
+/// y[R,C,B] from x[C,R,B], innermost extent first, both as unsigned integers of the element's size.
+using TransposeFunction = int (*)(const void *user_context, halide_buffer_t *x, halide_buffer_t *y);
 /// packed[ICp,Wp,Hp,B] from x[W,H,IC,B] in the variant's layout, both as unsigned integers: x moved by the padding,
 /// zeros all around it.
 using PackInputFunction = int (*)(const void *user_context, halide_buffer_t *x, int32_t pad_top, int32_t pad_left,
@@ -70,6 +73,7 @@ struct Variant {
   PackInputFunction pack_input; ///< of pack_input, else null
   TransformFunctions transform; ///< of transform, else null
   ProductFunction product;      ///< of spectral_product, else null
+  TransposeFunction transpose;  ///< of transpose, else null
 };
 
 /// One kernel of one compiled function on one architecture, as ptxas reported it.

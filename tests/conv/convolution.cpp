@@ -86,7 +86,7 @@ testing::AssertionResult compare(const Shape &shape, const Elements &y, const st
 
 Convolution::Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math,
                          hconv_layout layout)
-    : shape_(shape), type_(type), layout_(layout) {
+    : shape_(shape), type_(type), layout_(layout), weights_layout_(layout) {
   hconv_problem problem = {dl_type(type), test_device(), math,     shape.B,  shape.IC,  shape.H,
                            shape.W,       shape.OC,      shape.KH, shape.KW, shape.pad, layout};
   {
@@ -111,7 +111,7 @@ Convolution::~Convolution() {
 }
 
 void Convolution::pack(const Elements &w, Offsets offsets) {
-  Tensor weights(w, {shape_.OC, shape_.IC, shape_.KH, shape_.KW}, offsets.w, layout_);
+  Tensor weights(w, {shape_.OC, shape_.IC, shape_.KH, shape_.KW}, offsets.w, weights_layout_);
   packed_->poison();
   check(hconv_pack(plan_, &weights.dl, packed_->data(), packed_->size(), nullptr), "hconv_pack");
   check(hconv_synchronize(test_device(), nullptr), "hconv_synchronize");
@@ -204,8 +204,10 @@ testing::AssertionResult exact_on_integers(const Shape &shape, const Variant &va
   return exact_when_made(shape, variant.type, with_bias, [&] { return std::make_unique<Convolution>(shape, variant); });
 }
 
-testing::AssertionResult exact_on_integers(const Shape &shape, Element type, hconv_math math, bool with_bias) {
-  return exact_when_made(shape, type, with_bias, [&] { return std::make_unique<Convolution>(shape, type, "", math); });
+testing::AssertionResult exact_on_integers(const Shape &shape, Element type, hconv_math math, bool with_bias,
+                                           hconv_layout layout) {
+  return exact_when_made(shape, type, with_bias,
+                         [&] { return std::make_unique<Convolution>(shape, type, "", math, layout); });
 }
 
 } // namespace hconv_test

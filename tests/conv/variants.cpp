@@ -46,7 +46,7 @@ Listed read_list() {
   Listed listed;
   for (const nlohmann::json &row : nlohmann::json::parse(list_as_json())) {
     const std::string algorithm = row.at("algorithm"), target = row.at("target");
-    if (algorithm.compare(0, 4, "pack") == 0 || !serves(target, algorithm))
+    if (algorithm.compare(0, 4, "pack") == 0 || algorithm == "transpose" || !serves(target, algorithm))
       continue;
     if (algorithm == "spectral_product") {
       listed.products.push_back({row.at("name"), target, row.at("parameters").at("products")});
