@@ -25,12 +25,13 @@ hconv_status load_kernels(const hconv_plan &plan) {
     if (plan.pack_input)
       if (hconv_status bad = call_pack_input(plan, &loading, nowhere, aligned, 1))
         return bad;
-    if (plan.transpose)
+    if (plan.conversion.bytes())
       if (hconv_status bad = call_transpose(plan, &loading, nowhere, aligned, 1, 1, 1))
         return bad;
     if (plan.variant->target == Target::halide_ptx) // its launcher cannot load without launching
       continue;
-    if (hconv_status bad = call_conv(plan, &loading, nowhere, aligned, nullptr, nowhere, anything, 1))
+    void *const tensor = plan.variant->layout == HCONV_LAYOUT_NHWC ? aligned : nowhere; // see check_alignment
+    if (hconv_status bad = call_conv(plan, &loading, tensor, aligned, nullptr, tensor, anything, 1))
       return bad;
   }
   return HCONV_OK;

@@ -86,9 +86,11 @@ hconv_status check_strides(const DLTensor &t, const Expected &e) {
         e.name, text_of(t.strides, e.rank).c_str(), text_of(dense.of, e.rank).c_str());
   }
   const Strides dense(e.shape, e.rank, row_major_order);
-  return fail(HCONV_UNSUPPORTED,
-              "%s is not contiguous: it has strides %s; expected %s (row-major, in elements). Pass a contiguous copy.",
-              e.name, text_of(t.strides, e.rank).c_str(), text_of(dense.of, e.rank).c_str());
+  std::string expected = text_of(dense.of, e.rank) + " (row-major, in elements)";
+  if (e.order == Order::either)
+    expected += " or " + text_of(Strides(e.shape, e.rank, channels_last_order).of, e.rank) + " (channels last)";
+  return fail(HCONV_UNSUPPORTED, "%s is not contiguous: it has strides %s; expected %s. Pass a contiguous copy.",
+              e.name, text_of(t.strides, e.rank).c_str(), expected.c_str());
 }
 
 hconv_status check_data(const DLTensor &t, const Expected &e) {
