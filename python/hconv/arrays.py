@@ -148,8 +148,8 @@ def empty_like_kind(model, shape, dtype: str, device: DLDevice, layout: str = "n
     batch, channels, height, width = shape
     if is_torch(model):
         torch = sys.modules["torch"]
-        order = torch.channels_last if layout == "nhwc" else torch.contiguous_format
-        return torch.empty(tuple(shape), dtype=getattr(torch, dtype), device=model.device, memory_format=order)
+        order = {"memory_format": torch.channels_last} if layout == "nhwc" else {}
+        return torch.empty(tuple(shape), dtype=getattr(torch, dtype), device=model.device, **order)
     if isinstance(model, DeviceArray):
         return DeviceArray(shape, dtype, device)
     if layout == "nhwc":

@@ -15,6 +15,9 @@ protected:
   /** A block of wgmma computes its whole tile, the largest of all, for any output: seconds a shape on the emulator. */
   static bool large_tile() { return GetParam().algorithm == "wgmma"; }
 
+  /** The kernels of NHWC are those of NCHW but for where they read x and write y: fewer shapes each are enough. */
+  static bool thin() { return GetParam().layout == HCONV_LAYOUT_NHWC; }
+
   /** Runs a list of shapes, as many as the emulator's budget allows: of those that suit the variant it takes every
    * `stride`-th, starting at a place that differs from variant to variant, so that together the variants of a type
    * cover each shape. Bias is on for every other shape and, of neighbouring variants, for the other half. */
@@ -29,7 +32,7 @@ protected:
     if (!emulated() || full_run())
       stride = 1;
     else
-      stride = std::min(stride, std::max<size_t>(suited.size(), 1));
+      stride = std::min(thin() ? 6 * stride : stride, std::max<size_t>(suited.size(), 1));
     size_t count = 0;
     for (size_t turn = size_t(variant.index) % stride; turn < suited.size(); turn += stride) {
       const size_t i = suited[turn];

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <runtime/environment.h>
 #include <runtime/machine.h>
+#include <set>
 #include <stdexcept>
 
 namespace hconv_test {
@@ -142,6 +143,15 @@ std::vector<Variant> variants_of_16_bits() {
     if (v.type != Element::f32)
       variants.push_back(v);
   return variants;
+}
+
+std::vector<Variant> without_twins(const std::vector<Variant> &variants) {
+  std::vector<Variant> some;
+  std::set<std::pair<std::string, Element>> seen;
+  for (const Variant &v : variants)
+    if (v.layout == HCONV_LAYOUT_NCHW || seen.insert({v.algorithm, v.type}).second)
+      some.push_back(v);
+  return some;
 }
 
 PinnedVariant::PinnedVariant(const std::string &name) {

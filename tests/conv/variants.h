@@ -61,6 +61,10 @@ const Variant &variant_named(const std::string &name);
 /** Those of 16-bit types that add up products. */
 std::vector<Variant> variants_of_16_bits();
 
+/** Without those of NHWC but the first of each algorithm and type: what they compute between x and y is what the ones
+ * of NCHW compute. */
+std::vector<Variant> without_twins(const std::vector<Variant> &variants);
+
 /** Pins plans made in its lifetime to one variant, by $HCONV_VARIANT: a name, of a transform variant perhaps with '+'
  * and that of a product. Not to be used beside other threads. */
 class PinnedVariant {
