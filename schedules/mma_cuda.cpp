@@ -57,7 +57,8 @@ void schedule_mma_cuda(DirectConv2D &conv, Func y, const DirectTiles &tiles) {
                grid.warp_n, grid.warp_oc, steps.kw_chunk, steps.kh_chunk, steps.ic_chunk})
       .gpu_threads(grid.lane, grid.warp_n, grid.warp_oc);
 
-  grid.stage(conv, steps.kw_chunk, tiles, tiles.ic + WarpTiles::kVector);
+  const int pitch = tiles.ic + WarpTiles::kVector;
+  grid.stage(conv, steps.kw_chunk, tiles, pitch, pitch);
 }
 
 TensorCoreRequest mma_tensor_core() {
