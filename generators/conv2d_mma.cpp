@@ -17,6 +17,8 @@ namespace {
 template <typename T> class TensorCoreConv2D : public hconv::Conv2DGenerator<T> {
 public:
   Halide::GeneratorParam<hconv::Layout> layout{"layout", hconv::Layout::nchw, hconv::layout_names()};
+  // Bytes of y that a lane stores at once: an element's, or 16 by quad_stores.
+  Halide::GeneratorParam<int> store_bytes{"store_bytes", 2, 2, 16};
 
   void generate() {
     hconv::DirectConv2DInputs in = this->inputs();
@@ -51,9 +53,12 @@ public:
 protected:
   virtual void place(hconv::DirectConv2D &conv) = 0;
 
+  std::string wide_stores(const std::string &pair) const { return int(store_bytes) == 16 ? pair : ""; }
+
   hconv::DirectTiles tiles() const {
     hconv::DirectTiles tiles = hconv::Conv2DGenerator<T>::tiles();
     tiles.nhwc = layout == hconv::Layout::nhwc;
+    tiles.wide_stores = int(store_bytes) == 16;
     return tiles;
   }
 
@@ -76,6 +81,7 @@ class Conv2DMma : public TensorCoreConv2D<Conv2DMma> {
   void request(hconv::CudaBackendOptions &options) override {
     TensorCoreConv2D<Conv2DMma>::request(options);
     options.tensor_core = hconv::mma_tensor_core();
+    options.quad_stores = wide_stores(options.tensor_core.pair);
   }
 };
 
@@ -85,6 +91,7 @@ class Conv2DWgmma : public TensorCoreConv2D<Conv2DWgmma> {
   void request(hconv::CudaBackendOptions &options) override {
     TensorCoreConv2D<Conv2DWgmma>::request(options);
     options.warpgroup_mma = hconv::wgmma_warpgroup();
+    options.quad_stores = wide_stores(options.warpgroup_mma.tile.pair);
   }
 };
 

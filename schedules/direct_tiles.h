@@ -15,6 +15,7 @@ struct DirectTiles {
   int stages;               // depth of the software pipeline; 1 stages and computes in turn
   int warps;                // 32 threads each
   bool nhwc = false;        // channels of x and y are innermost, multiples of 8 (tensor cores)
+  bool wide_stores = false; // quad_stores makes 16-byte stores of them
 };
 
 } // namespace hconv

@@ -61,7 +61,7 @@ void schedule_mma_cuda(DirectConv2D &conv, Func y, const DirectTiles &tiles) {
              loops.ow, loops.oc})
       .gpu_threads(grid.lane, grid.warp_n, grid.warp_oc)
       .gpu_blocks(loops.batch_oh, loops.ow, loops.oc);
-  if (tiles.nhwc)
+  if (tiles.nhwc && !tiles.wide_stores)
     y.vectorize(grid.pair);
 
   keep_sums(conv, y, loops, tiles);
@@ -77,7 +77,8 @@ void schedule_mma_cuda(DirectConv2D &conv, Func y, const DirectTiles &tiles) {
                grid.warp_n, grid.warp_oc, steps.kw_chunk, steps.kh_chunk, steps.ic_chunk})
       .gpu_threads(grid.lane, grid.warp_n, grid.warp_oc);
 
-  grid.stage(conv, steps.kw_chunk, tiles, tiles.ic + WarpTiles::kVector);
+  const int pitch = tiles.ic + WarpTiles::kVector;
+  grid.stage(conv, steps.kw_chunk, tiles, pitch, pitch);
 }
 
 TensorCoreRequest mma_tensor_core() {
