@@ -22,6 +22,7 @@ from lib.records import COLUMNS, Record, ratio_table, variant_table  # noqa: E40
 from hconv_measure.arguments import words  # noqa: E402
 from hconv_measure.shapes import collect_shapes  # noqa: E402
 
+LAYOUTS = ("nchw", "nhwc")
 KINDS, MODES = ("f32", "bf16", "f16"), ("fp32", "strict", "tf32")
 EXAMPLES = """examples:
   compare.py                                              all of shapes/perf.txt, float32
@@ -37,6 +38,8 @@ def parse(arguments):
     parser.add_argument("--types", type=words(KINDS, empty=KINDS), default=["f32"], help="of f32,bf16,f16 (default: f32)")
     parser.add_argument("--math", type=words(MODES, empty=MODES), default=["fp32"],
                         help="hconv's modes, of fp32,strict,tf32; the others are divided by the first (default: fp32)")
+    parser.add_argument("--layout", choices=LAYOUTS, default="nchw",
+                        help="of hconv's x, w and y; peers have theirs in their names (default: %(default)s)")
     parser.add_argument("--peers", default="all", help="all, none, or parts of names: cudnn,fft,triton,tf32")
     parser.add_argument("--triton", action="append", default=[], metavar="[NAME=]FILE",
                         help="Python file with kernel_function(x, w); may be repeated")
@@ -91,7 +94,7 @@ def measure_shape(shape, kind, options, peers, clock, generator, torch):
     from hconv_measure.data import Case
     from lib.peers import set_switches
     set_switches()
-    case = Case(shape, kind, options.device, generator)
+    case = Case(shape, kind, options.device, generator, options.layout)
     modes = options.math if kind == "f32" else options.math[:1]
     records = []
     for mode in modes:

@@ -17,12 +17,17 @@ import sys
 
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
-        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic")
+        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic", "layout")
+# Known to the generator alone: a variant's caller need not know them.
+GENERATOR_KEYS = ("store_bytes",)
 # Filled in where a line leaves out a key that its algorithm knows.
-DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4, "sum_ic": 0}
+DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4, "sum_ic": 0,
+            "layout": 0, "store_bytes": 2}
 # Values that a name does not mention.
 UNNAMED = {**DEFAULTS, "kw_tile": 4}
 ZERO_ALLOWED = {"kw", "sum_ic"}
+
+LAYOUTS = ("nchw", "nhwc")  # of x and y; a number in the table
 
 FLOAT_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 BIT_TYPES = {"b32": 32, "b16": 16}
@@ -45,7 +50,8 @@ _BLOCK_KEYS = ("tile_oc", "tile_ow", "thread_oc", "thread_ow", "ic", "kw_tile", 
 _PRODUCT_KEYS = tuple(key for key in _BLOCK_KEYS if key != "kw_tile")
 _CPU_KEYS = ("tile_oc", "tile_ow", "ic")
 _FFT_KEYS = ("fft_h", "fft_w")
-_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in (*_FFT_KEYS, "products", "sum_ic"))
+_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in (*_FFT_KEYS, "products", "sum_ic", "layout"))
+_TENSOR_CORE_KEYS = (*_CONVOLUTION_KEYS, "layout", "store_bytes")
 
 
 class Algorithm:
@@ -61,14 +67,15 @@ class Algorithm:
 
 ALGORITHMS = {
     "pack": Algorithm({"": "pack_weights"}, tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
-    "pack_input": Algorithm({"": "pack_input"}, ("b16",), {"cuda": ()}),
+    "pack_input": Algorithm({"": "pack_input"}, ("b16",), {"cuda": ()}, ("layout",)),
+    "transpose": Algorithm({"": "transpose"}, tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
     "direct": Algorithm({"": "conv2d_direct"}, tuple(FLOAT_TYPES), {
         "cuda": _BLOCK_KEYS,
         "halide_ptx": _BLOCK_KEYS,
         **{target: _CPU_KEYS for target in CPU_TARGETS},
     }, _CONVOLUTION_KEYS, tile_owner="thread"),
-    "mma": Algorithm({"": "conv2d_mma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, _CONVOLUTION_KEYS, tile_owner="warp"),
-    "wgmma": Algorithm({"": "conv2d_wgmma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, _CONVOLUTION_KEYS,
+    "mma": Algorithm({"": "conv2d_mma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, _TENSOR_CORE_KEYS, tile_owner="warp"),
+    "wgmma": Algorithm({"": "conv2d_wgmma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, _TENSOR_CORE_KEYS,
                        tile_owner="warp"),
     "transform": Algorithm(
         {"_input": "spectrum_input", "_weights": "spectrum_weights", "_output": "spectrum_output"}, tuple(FLOAT_TYPES),
@@ -101,7 +108,9 @@ class Variant:
     def generator_params(self):
         """`key=value` strings for the generator's command line."""
         typed = f"bits={BIT_TYPES[self.type]}" if self.type in BIT_TYPES else f"type={FLOAT_TYPES[self.type]}"
-        return [typed] + [f"{key}={self.params[key]}" for key in KEYS if key in self.params]
+        words = [f"{key}={self.params[key]}" for key in (*KEYS, *GENERATOR_KEYS)
+                 if key in self.params and key != "layout"]
+        return [typed] + words + [f"layout={LAYOUTS[layout]}" for layout in [self.params.get("layout", 0)] if layout]
 
     def table_row(self):
         values = ", ".join(str(self.params.get(key, 0)) for key in KEYS)
@@ -110,12 +119,14 @@ class Variant:
 
 def variant_name(algorithm, type, target, params):
     """The name says everything that tells two variants of one algorithm apart; it is a C identifier."""
-    if not ALGORITHMS[algorithm].allowed:
-        return f"{algorithm}_{type}_{target}"
+    layout = [LAYOUTS[params["layout"]]] if params.get("layout", 0) else []
+    if not ALGORITHMS[algorithm].required[target]:
+        return "_".join([algorithm, type, *layout, target])
     if algorithm == "transform":
         return f"conv2d_transform_{type}_fft{params['fft_h']}x{params['fft_w']}_{target}"
     convolves = algorithm != "spectral_product"
-    parts = [f"conv2d_{algorithm}" if convolves else algorithm, type, f"oc{params['tile_oc']}x{params['tile_ow']}"]
+    parts = [f"conv2d_{algorithm}" if convolves else algorithm, type, *layout,
+             f"oc{params['tile_oc']}x{params['tile_ow']}"]
 
     def differs(key):
         return key in params and params[key] != UNNAMED[key]
@@ -136,6 +147,8 @@ def variant_name(algorithm, type, target, params):
         parts.append(f"p{params['products']}")
     if differs("sum_ic"):
         parts.append(f"b{params['sum_ic']}")
+    if differs("store_bytes"):
+        parts.append(f"y{params['store_bytes']}")
     if differs("unroll_ic"):
         parts.append(f"u{params['unroll_ic']}")
     if "stages" in params:
@@ -158,9 +171,13 @@ def _parse_params(words):
         key, equals, value = word.partition("=")
         if not equals:
             raise ManifestError(f"'{word}' is not a key=value pair.")
-        _one_of("The key", key, KEYS)
+        _one_of("The key", key, (*KEYS, *GENERATOR_KEYS))
         if key in params:
             raise ManifestError(f"The key '{key}' is given twice.")
+        if key == "layout":
+            _one_of("layout", value, LAYOUTS)
+            params[key] = LAYOUTS.index(value)
+            continue
         if not (value.isascii() and value.isdigit()) or (int(value) == 0 and key not in ZERO_ALLOWED):
             least = 0 if key in ZERO_ALLOWED else 1
             raise ManifestError(f"{key} is '{value}', expected a whole number of at least {least}.")
@@ -216,6 +233,8 @@ def parse_line(line):
         _check_threads(params, algorithm.tile_owner)
     if params.get("products", 4) not in (3, 4):
         raise ManifestError(f"products is {params['products']}, expected 3 or 4.")
+    if params.get("store_bytes", 2) not in (2, 16):
+        raise ManifestError(f"store_bytes is {params['store_bytes']}, expected 2 or 16.")
     if params.get("sum_ic", 0) % params.get("ic", 1):
         raise ManifestError(f"sum_ic is {params['sum_ic']}, expected a multiple of ic={params['ic']}.")
     for key in _FFT_KEYS:

@@ -28,13 +28,22 @@ private:
 
   Stmt visit(const Evaluate *op) override {
     const Call *store = as_call(op->value, "hconv::store_aligned");
-    const Call *load = store ? as_call(store->args[1], "hconv::load_aligned") : nullptr;
+    Expr value = store ? store->args[1] : Expr(), bytes = 16;
+    const Select *select = store ? value.as<Select>() : nullptr;
+    if (select && is_const_zero(select->false_value)) {
+      const Broadcast *all = select->condition.as<Broadcast>(); // one condition for all 16 bytes
+      if (!all)
+        return IRMutator::visit(op);
+      value = select->true_value;
+      bytes = Select::make(all->value, 16, 0);
+    }
+    const Call *load = store ? as_call(value, "hconv::load_aligned") : nullptr;
     if (!load || load->type.bytes() * load->type.lanes() != 16)
       return IRMutator::visit(op);
     const Call *from = as_call(load->args[0], kAddressOf), *to = as_call(store->args[0], kAddressOf);
     if (!from || !to || !is_global(from->args[0]) || is_global(to->args[0]))
       return IRMutator::visit(op);
-    return call_statement("hconv::cp_async16", {store->args[0], load->args[0], 16});
+    return call_statement("hconv::cp_async16", {store->args[0], load->args[0], bytes});
   }
 
   Stmt visit(const Store *op) override {

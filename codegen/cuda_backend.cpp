@@ -6,6 +6,7 @@
 #include "nvcc.h"
 #include "private_registers.h"
 #include "prove_assertions.h"
+#include "quad_stores.h"
 #include "vector_access.h"
 #include <fstream>
 
@@ -20,6 +21,7 @@ void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
   kernel.body = constant_loops(kernel);
   kernel.body = private_registers(kernel.body);
   kernel.body = vector_access(kernel.body);
+  kernel.body = quad_stores(kernel.body, options.quad_stores);
   _halide_user_assert(options.tensor_core.k.empty() || kernel.block[0] == 32)
       << kernel.name << " asks for tensor cores with " << kernel.block[0]
       << " threads along x, expected 32: the lanes of one warp";

@@ -19,6 +19,7 @@ struct CudaBackendOptions {
   PipelineRequest pipeline;
   TensorCoreRequest tensor_core;
   WarpgroupRequest warpgroup_mma;
+  std::string quad_stores;           // the loop `pair` of the stores to widen; "": none
   int sum_steps = 0;                 // of the pipeline between two flushes of long sums; 0: never
   bool sum_only_long = false;        // BlockedSums::only_long
   bool addresses_first = false;      // select(c, x[i], 0) computes i in any case, so that many of them share its parts

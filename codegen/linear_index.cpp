@@ -18,6 +18,13 @@ void LinearIndex::add(const LinearIndex &other, int64_t scale) {
   }
 }
 
+Expr LinearIndex::sum() const {
+  Expr all = int(constant);
+  for (const auto &[key, term] : terms)
+    all += term.factor * int(term.coefficient);
+  return simplify(all);
+}
+
 namespace {
 
 /** Replaces variables by their lets' values inside a factor, so that equal factors have equal texts. */

@@ -19,6 +19,9 @@ struct LinearIndex {
 
   /** Adds scale * other. */
   void add(const LinearIndex &other, int64_t scale);
+
+  /** The sum, simplified; terms that cancel are gone. */
+  Halide::Expr sum() const;
 };
 
 /** Splits a scalar integer expression. Variables that `lets` holds are replaced by their values first. */

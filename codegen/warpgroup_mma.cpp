@@ -1,7 +1,6 @@
 #include "warpgroup_mma.h"
 
-#include "linear_index.h"
-#include "swizzle.h"
+#include "warpgroup_operand.h"
 
 using namespace Halide;
 using namespace Halide::Internal;
@@ -10,7 +9,6 @@ namespace hconv {
 
 namespace {
 
-constexpr int kDepth = 16, kWarps = 4;
 constexpr const char *kFragments = "a_fragments", *kDescriptor = "b_descriptor";
 
 class WarpgroupMma : public IRMutator {
@@ -22,8 +20,8 @@ public:
   }
 
   bool found = false, closed = false;
-  int fragments = 0; // registers of A
-  SwizzledRows rows; // B's
+  int fragments = 0;  // registers of A
+  DescribedRows rows; // B's
 
 private:
   const CudaKernel &kernel;
@@ -37,13 +35,6 @@ private:
   using IRMutator::visit;
 
   void check(bool ok, const std::string &why) const { check_tile(ok, request.tile, why); }
-
-  int64_t distance(const Expr &address, const Place &to, const std::string &what) const {
-    Place from = to;
-    for (auto &place : from)
-      place.second = 0;
-    return tile_distance(address, from, to, request.tile, what);
-  }
 
   Stmt visit(const Allocate *op) override {
     sizes[op->name] = op->constant_allocation_size();
@@ -93,85 +84,37 @@ private:
     return build(*tile, op->name, int(*extent));
   }
 
-  /** The place of column n of B: lane, pair and the loops over tiles. */
-  static Place column(const MatrixTile &tile, int n) {
-    Place place = {{kThreadIndex[0], n % 8 / 2}, {tile.pair, n % 2}, {tile.k, 0}};
-    int t = n / 8;
-    for (auto loop = tile.b.loops.rbegin(); loop != tile.b.loops.rend(); ++loop) {
-      const int extent = int(*as_const_int((*loop)->extent));
-      place[(*loop)->name] = t % extent;
-      t /= extent;
-    }
-    return place;
-  }
-
-  /** Proves that B is what a descriptor can describe; returns the address of its first element in the nest. */
-  Expr prove_b(const MatrixTile &tile, const std::string &step, int steps) {
-    const Expr &b = tile.b.address;
-    const std::string what = "the factor of the columns, " + tile.b.load->name + ",";
-    const int n = 8 * tile_count(tile.b.loops);
-    check(n % 64 == 0 && n <= 256, "it has " + std::to_string(n) + " columns, expected 64, 128, 192 or 256");
-    const int64_t pitch = distance(b, column(tile, 1), what);
-    check(pitch == 16 || pitch == 32 || pitch == 64,
-          what + "'s rows are " + std::to_string(pitch) + " elements apart, expected 16, 32 or 64");
-    for (int i = 2; i < n; i++)
-      check(distance(b, column(tile, i), what) == i * pitch,
-            what + "'s row " + std::to_string(i) + " is not behind the one before it");
-    for (int i = 1; i < steps; i++)
-      check(distance(b, {{step, i}}, what) == i * kDepth, what + " is not dense along " + request.step);
-    check(steps * kDepth <= pitch, what + "'s rows are shorter than all steps");
-    check(kernel.block[1] % kWarps == 0,
-          "there are " + std::to_string(kernel.block[1]) + " warps along y, expected a multiple of 4");
-    const Expr group = Variable::make(Int(32), kThreadIndex[1]) * kWarps;
-    for (int w = 1; w < kWarps; w++)
-      check(tile_distance(b, {{kThreadIndex[1], group}}, {{kThreadIndex[1], group + w}}, request.tile, what) == 0,
-            what + " differs between the warps of a warpgroup");
-    Place origin = column(tile, 0);
-    origin[step] = 0;
-    const Expr first = at(b, origin);
-    rows.array = tile.b.load->name;
-    rows.elements = int(pitch);
-    const ModulusRemainder aligned = modulus_remainder(first);
-    std::ostringstream text;
-    text << first;
-    check(aligned.modulus % rows.period() == 0 && aligned.remainder % rows.period() == 0,
-          what + "'s address " + text.str() + " is not proved a multiple of 8 rows");
-    const Expr low = find_constant_bound(first, Direction::Lower, ranges);
-    const Expr high = find_constant_bound(first, Direction::Upper, ranges);
-    check(low.defined() && high.defined() && is_const(low) && is_const(high),
-          what + "'s address " + text.str() + " has no constant bounds");
-    rows.begin = *as_const_int(low);
-    rows.end = *as_const_int(high) + int64_t(n) * pitch;
-    return first;
-  }
-
   /** "hconv::wgmma_bf16<N, ...>", with the distances of neighbouring tiles, halves and pairs among the sums. */
-  std::string instruction(const MatrixTile &tile) const {
+  std::string instruction(const MatrixTile &tile, const WarpgroupColumns &columns) const {
     const std::string what = "its sums " + tile.accumulators;
-    const int n = 8 * tile_count(tile.b.loops);
-    auto apart = [&](int columns) {
-      Place place = column(tile, columns);
-      place.erase(kThreadIndex[0]);
-      place.erase(tile.k);
-      return distance(tile.accumulator, place, what);
+    auto apart = [&](const std::string &loop, int by) {
+      return tile_distance(tile.accumulator, {{loop, 0}}, {{loop, by}}, request.tile, what);
     };
-    const int64_t next = n > 8 ? apart(8) : 0;
-    for (int i = 16; i < n; i += 8)
-      check(apart(i) == i / 8 * next, what + " are not evenly apart");
-    return std::string("hconv::wgmma_") + (tile.b.load->type.is_bfloat() ? "bf16" : "f16") + "<" + std::to_string(n) +
-           ", " + std::to_string(next) + ", " + std::to_string(distance(tile.accumulator, {{tile.m_half, 1}}, what)) +
-           ", " + std::to_string(apart(1)) + ">";
+    const int n = columns.columns();
+    int64_t tiles = 0; // distance of neighbouring tiles
+    int groups = 1;
+    for (auto loop = columns.inner.rbegin(); loop != columns.inner.rend(); ++loop) {
+      const int extent = int(*as_const_int((*loop)->extent));
+      tiles = groups == 1 ? apart((*loop)->name, 1) : tiles;
+      for (int i = 1; i < extent; i++)
+        check(apart((*loop)->name, i) == i * groups * tiles, what + " are not evenly apart");
+      groups *= extent;
+    }
+    std::string name = tile.b.load->type.is_bfloat() ? "hconv::wgmma_bf16<" : "hconv::wgmma_f16<";
+    name += std::to_string(n) + ", " + std::to_string(tiles) + ", " + std::to_string(apart(tile.m_half, 1)) + ", ";
+    return name + std::to_string(apart(tile.pair, 1)) + ">";
   }
 
   Stmt build(const MatrixTile &tile, const std::string &step, int steps) {
-    const Expr b = prove_b(tile, step, steps);
+    const WarpgroupColumns columns = warpgroup_columns(tile, {kernel, request.tile, ranges, step, steps});
+    rows = columns.rows;
+    sums = tile.accumulators;
     const int tiles = tile_count(tile.a.loops), half = steps / 2;
     fragments = 4 * tiles * steps;
-    sums = tile.accumulators;
-    Place origin = column(tile, 0);
+    Place origin = column_place(tile, columns.inner, 0);
     origin[tile.m_half] = 0;
     const Expr first_sum = at(tile.accumulator, origin);
-    const std::string wgmma = instruction(tile);
+    const std::string wgmma = instruction(tile, columns);
     const Expr i = Variable::make(Int(32), step);
     std::vector<Stmt> list;
     for (int h = 0; h < 2; h++) {
@@ -181,17 +124,19 @@ private:
       };
       list.push_back(for_steps(load_a_tiles(tile, at(tile.a.address, {{step, at_step}}), kFragments, registers)));
       list.push_back(call_statement("hconv::wgmma_fence", {}));
-      // A step is 32 bytes of a row: 2 in the descriptor's units.
-      const Expr descriptor = Variable::make(UInt(64), kDescriptor) + cast<uint64_t>(at_step * 2);
+      Expr units = at_step * int(rows.next_step());
+      for (const For *loop : columns.outer)
+        units += Variable::make(Int(32), loop->name) * int(rows.rows_apart(columns.rows_apart.at(loop->name)));
+      const Expr descriptor = Variable::make(UInt(64), kDescriptor) + cast<uint64_t>(simplify(units));
       const Expr a = simplify(registers + tile_number(tile.a.loops) * 4);
       Stmt product = call_statement(
           wgmma, {address(Float(32), sums, first_sum), address(UInt(32), kFragments, a), simplify(descriptor)});
-      list.push_back(for_steps(in_tile_loops(product, tile.a.loops)));
+      list.push_back(for_steps(in_tile_loops(in_tile_loops(product, tile.a.loops), columns.outer)));
       list.push_back(call_statement("hconv::wgmma_commit", {}));
       list.push_back(call_statement(std::string("hconv::wgmma_wait<") + (pipelined || h == 0 ? "1" : "0") + ">", {}));
     }
-    const Expr descriptor = Call::make(UInt(64), "hconv::matrix_descriptor<" + std::to_string(2 * rows.elements) + ">",
-                                       {address(tile.b.load->type, tile.b.load->name, b)}, Call::PureExtern);
+    const Expr descriptor = Call::make(
+        UInt(64), rows.descriptor(), {address(tile.b.load->type, tile.b.load->name, columns.first)}, Call::PureExtern);
     return LetStmt::make(kDescriptor, descriptor, Block::make(list));
   }
 };
@@ -206,8 +151,9 @@ void warpgroup_mma(CudaKernel &kernel, const WarpgroupRequest &request, bool pip
   _halide_user_assert(pass.found) << "No loop nest " << request.step << " around " << request.tile.k
                                   << " for the tensor cores of a warpgroup";
   _halide_user_assert(pass.closed) << "Loop " << request.tile.k << " is in no producer of its sums";
-  body = swizzle_rows(kernel, body, pass.rows, !pipelined);
-  kernel.body = Allocate::make(kFragments, UInt(32), MemoryType::Register, {pass.fragments}, const_true(), body);
+  body = lay_out_rows(kernel, body, pass.rows, !pipelined);
+  body = Allocate::make(kFragments, UInt(32), MemoryType::Register, {pass.fragments}, const_true(), body);
+  kernel.body = simplify(body); // the nest's lets may have no use any more
 }
 
 } // namespace hconv

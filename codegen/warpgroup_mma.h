@@ -18,20 +18,18 @@ struct WarpgroupRequest {
  *       acc[i] = acc[i] + float(A[a]) * float(B[b])
  *
  * in warps of which four neighbours, threadIdx.y = 4 w ... 4 w + 3, make a warpgroup. Besides the ownership that
- * tensor_core proves, B must be the same in the four warps, and its N = 64, 128, 192 or 256 columns must be rows of 16,
- * 32 or 64 elements, one behind the other, that start at a multiple of 8 rows of the array. Then the nest becomes, for
- * each half of the steps,
+ * tensor_core proves, B's columns must be what descriptors can describe (warpgroup_operand.h). Then the nest becomes,
+ * for each half of the steps,
  *
- *     fragments of A for all m (ldmatrix); one wgmma of 64 x N x 16 for each step and m, B by descriptor; commit; wait
+ *     fragments of A for all m (ldmatrix); one wgmma of 64 x N x 16 for each step, m and N columns; commit; wait
  *
  * where the wait leaves the newest group under way. With `pipelined` the last group of the nest stays so, too: what B's
  * array holds must not change before the next nest's first wait, which is pipeline's to keep (PipelineRequest::wgmma),
  * as is the fence between the writes of B and these reads, which belong to another proxy. Without it this pass puts in
  * both. The producer of the sums ends with a wait for everything.
  *
- * The array's 16-byte pieces get the places that the descriptor's swizzle gives them (the number of the row
- * exclusive-or the number of the piece), in every access of it. Sets kernel.shared_alignment of the array. A nest of
- * the requested names that does not match is a compile error that says which proof failed. */
+ * B's rows get the layout that its descriptor describes (operand_layout.h), in every access of them. A nest of the
+ * requested names that does not match is a compile error that says which proof failed. */
 void warpgroup_mma(CudaKernel &kernel, const WarpgroupRequest &request, bool pipelined);
 
 } // namespace hconv

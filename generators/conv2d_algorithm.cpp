@@ -29,12 +29,25 @@ void stage_elements(DirectConv2D &d, const DirectConv2DInputs &in, Type element)
   stage_weights(d, in);
 }
 
+/** What lies outside is never read, so its address need not exist: no index is clamped. */
+void stage_pieces(DirectConv2D &d, const DirectConv2DInputs &in, Type element) {
+  const auto within = [](const Expr &i, const Expr &extent) { return cast<uint32_t>(i) < cast<uint32_t>(extent); };
+  const auto promised = [](const Expr &i, const Expr &extent) { return unsafe_promise_clamped(i, 0, extent - 1); };
+  Expr w = d.xw - in.pad_left, h = d.xh - in.pad_top;
+  Expr inside = within(w, in.x_extent[0]) && within(h, in.x_extent[1]) && d.xc / 8 * 8 < in.x_extent[2];
+  Expr value = in.x(promised(w, in.x_extent[0]), promised(h, in.x_extent[1]), promised(d.xc, in.x_extent[2]), d.xb);
+  d.x_tile(d.xw, d.xh, d.xc, d.xb) = select(inside, value, cast(element, 0));
+  stage_weights(d, in);
+}
+
 } // namespace
 
 DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Type element, Staging staging) {
   DirectConv2D d;
   if (staging == Staging::padded)
     stage_padded(d, in);
+  else if (staging == Staging::pieces)
+    stage_pieces(d, in, element);
   else
     stage_elements(d, in, element);
 

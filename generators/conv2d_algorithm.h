@@ -37,7 +37,8 @@ struct DirectConv2DInputs {
 /** How x_tile and w_tile hold their elements. */
 enum class Staging {
   element, // as x and w have them, zeros around x by a select
-  padded   // as x and w have them; x holds its zeros itself, and all of packed_ic
+  padded,  // as x and w have them; x holds its zeros itself, and all of packed_ic
+  pieces   // channels of x in pieces of 8, whole or not at all: zeros by a select of a piece, around x and from IC on
 };
 
 /** y[b,oc,oh,ow] = T(bias[oc] + sum over ic,kh,kw of x[b,ic,oh+kh-pad_top,ow+kw-pad_left] * w[oc,ic,kh,kw]), summed in

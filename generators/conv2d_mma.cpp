@@ -1,9 +1,12 @@
 /** Generators conv2d_mma and conv2d_wgmma: the same convolution as matrix products on the tensor cores, for 16-bit
  * floats, by warps (mma.sync) and by warpgroups (wgmma, sm_90a).
  *
- * x comes channel-innermost and padded, as generator pack_input leaves it: x(ic, w, h, b) with IC a multiple of the ic
- * tile; packed weights keep ic innermost in memory, too. */
+ * x(ic, w, h, b) is channel-innermost. With layout nchw it is what generator pack_input leaves, padded and IC a
+ * multiple of the ic tile, and y has ow innermost; with nhwc it is the caller's own, or its copy with the IC rounded up
+ * to a multiple of 8, and y has oc innermost, a multiple of 8 as well. Packed weights keep ic innermost in memory, too.
+ */
 #include "conv2d_generator.h"
+#include "layout_param.h"
 #include "schedules/mma_cuda.h"
 #include "schedules/wgmma_cuda.h"
 
@@ -13,6 +16,10 @@ namespace {
 
 template <typename T> class TensorCoreConv2D : public hconv::Conv2DGenerator<T> {
 public:
+  Halide::GeneratorParam<hconv::Layout> layout{"layout", hconv::Layout::nchw, hconv::layout_names()};
+  // Bytes of y that a lane stores at once: an element's, or 16 by quad_stores.
+  Halide::GeneratorParam<int> store_bytes{"store_bytes", 2, 2, 16};
+
   void generate() {
     hconv::DirectConv2DInputs in = this->inputs();
     auto &x = this->x;
@@ -26,20 +33,46 @@ public:
     in.x_extent[1] = x.dim(2).extent();
     in.x_extent[2] = x.dim(0).extent();
     // Rows of channels start at multiples of the ic tile, in x and in the packed weights, where ic is innermost.
+    const bool nhwc = layout == hconv::Layout::nhwc;
+    const int piece = nhwc ? 8 : ic;
     x.set_host_alignment(16);
     for (int d = 1; d < 4; d++)
-      x.dim(d).set_stride(x.dim(d).stride() / ic * ic);
+      x.dim(d).set_stride(x.dim(d).stride() / piece * piece);
     for (int d = 0; d < 3; d++)
       w.dim(d).set_stride(w.dim(d).stride() / ic * ic);
     w.dim(3).set_stride(1);
 
-    hconv::DirectConv2D conv = hconv::direct_conv2d(in, this->element, hconv::Staging::padded);
+    if (nhwc)
+      store_channels_innermost();
+    hconv::DirectConv2D conv =
+        hconv::direct_conv2d(in, this->element, nhwc ? hconv::Staging::pieces : hconv::Staging::padded);
     this->y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
     place(conv);
   }
 
 protected:
   virtual void place(hconv::DirectConv2D &conv) = 0;
+
+  std::string wide_stores(const std::string &pair) const { return int(store_bytes) == 16 ? pair : ""; }
+
+  hconv::DirectTiles tiles() const {
+    hconv::DirectTiles tiles = hconv::Conv2DGenerator<T>::tiles();
+    tiles.nhwc = layout == hconv::Layout::nhwc;
+    tiles.wide_stores = int(store_bytes) == 16;
+    return tiles;
+  }
+
+private:
+  /** What the caller of a kernel for NHWC keeps to. */
+  void store_channels_innermost() {
+    auto &x = this->x;
+    auto &y = this->y; // y(ow, oh, oc, b)
+    x.dim(0).set_extent(x.dim(0).extent() / 8 * 8);
+    y.set_host_alignment(16);
+    for (int d : {0, 1, 3})
+      y.dim(d).set_stride(y.dim(d).stride() / 8 * 8);
+    y.dim(2).set_stride(1).set_extent(y.dim(2).extent() / 8 * 8);
+  }
 };
 
 class Conv2DMma : public TensorCoreConv2D<Conv2DMma> {
@@ -48,6 +81,7 @@ class Conv2DMma : public TensorCoreConv2D<Conv2DMma> {
   void request(hconv::CudaBackendOptions &options) override {
     TensorCoreConv2D<Conv2DMma>::request(options);
     options.tensor_core = hconv::mma_tensor_core();
+    options.quad_stores = wide_stores(options.tensor_core.pair);
   }
 };
 
@@ -57,6 +91,7 @@ class Conv2DWgmma : public TensorCoreConv2D<Conv2DWgmma> {
   void request(hconv::CudaBackendOptions &options) override {
     TensorCoreConv2D<Conv2DWgmma>::request(options);
     options.warpgroup_mma = hconv::wgmma_warpgroup();
+    options.quad_stores = wide_stores(options.warpgroup_mma.tile.pair);
   }
 };
 

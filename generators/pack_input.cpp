@@ -1,8 +1,10 @@
-/** Generator pack_input: x[B,IC,H,W] -> [B,Hp,Wp,ICp], channel innermost, with the zero padding put in.
+/** Generator pack_input: x[B,IC,H,W] -> [B,Hp,Wp,ICp], channel innermost, with the zero padding put in. layout says
+ * which dimension of x is innermost: w, or ic.
  *
  * Elements are moved as unsigned integers of their size, so one generator serves every type and NaNs keep their bits.
  */
 #include "cuda_generator.h"
+#include "layout_param.h"
 
 using namespace Halide;
 
@@ -11,6 +13,7 @@ namespace {
 class PackInput : public hconv::CudaGenerator<PackInput> {
 public:
   GeneratorParam<int> bits{"bits", 16, 16, 32};
+  GeneratorParam<hconv::Layout> layout{"layout", hconv::Layout::nchw, hconv::layout_names()};
 
   Input<Buffer<void, 4>> x{"x"}; // x(w, h, ic, b)
   Input<int32_t> pad_top{"pad_top"}, pad_left{"pad_left"};
@@ -31,6 +34,10 @@ public:
     for (int d = 0; d < 4; d++) {
       x.dim(d).set_min(0);
       packed.dim(d).set_min(0);
+    }
+    if (layout == hconv::Layout::nhwc) {
+      x.dim(0).set_stride(Expr());
+      x.dim(2).set_stride(1);
     }
     packed.set_host_alignment(16);
     packed.dim(0).set_extent(packed.dim(0).extent() / group * group);

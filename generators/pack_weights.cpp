@@ -29,6 +29,7 @@ public:
       w.dim(d).set_min(0);
       packed.dim(d).set_min(0);
     }
+    w.dim(0).set_stride(Expr());      // contiguous, or channels last
     packed.dim(0).set_stride(Expr()); // the variant's layout decides which dimension is innermost
     Func out = packed;
     out.never_partition_all();

@@ -38,6 +38,15 @@ struct Buffer {
   Buffer &operator=(const Buffer &) = delete;
 };
 
+/// [channels, height, width] of each image, dense with the channels innermost; the buffer has the dimensions of NCHW.
+inline Buffer pixels(const hconv_plan &plan, halide_type_t type, const void *address, int64_t channels, int64_t width,
+                     int64_t height, int64_t batch) {
+  return {plan,
+          type,
+          address,
+          {{width, channels}, {height, width * channels}, {channels, 1}, {batch, height * width * channels}}};
+}
+
 /// A tensor of `batch` images, each dense with `inner` innermost.
 inline Buffer images(const hconv_plan &plan, halide_type_t type, const void *address, int64_t inner, int64_t middle,
                      int64_t outer, int64_t batch) {

@@ -44,6 +44,16 @@ hconv_status fetch(const hconv_plan &plan, const void *from, int64_t bytes, void
   return copy(to->data(), cpu, from, plan.problem.device, to->size(), stream);
 }
 
+/// The elements of [batch, channels, pixels] in row-major order, from channels last.
+void make_row_major(std::vector<char> *elements, int64_t batch, int64_t channels, int64_t pixels, int64_t size) {
+  const std::vector<char> from = *elements;
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t i = 0; i < pixels; ++i)
+        std::memcpy(&(*elements)[((b * channels + c) * pixels + i) * size],
+                    &from[((b * pixels + i) * channels + c) * size], static_cast<size_t>(size));
+}
+
 /// One output as float64: its value, the sum of the absolute values of its terms, and the largest admissible distance
 /// from the value of a float32 result before the store rounds it.
 struct Exact {
@@ -209,6 +219,10 @@ hconv_status check_result(const hconv_plan &plan, const DLTensor &x, const void 
       return bad;
   if (hconv_status bad = fetch(plan, data_of(y), p.batch * g.y_image * g.element_bytes, stream, &r.y))
     return bad;
+  if (is_nhwc(p)) {
+    make_row_major(&r.x, p.batch, p.in_channels, p.height * p.width, g.element_bytes);
+    make_row_major(&r.y, p.batch, p.out_channels, g.output_height * g.output_width, g.element_bytes);
+  }
   r.w = plan.product ? weights_of_spectra(plan, weights) : packed_weights(plan, weights);
   if (plan.product)
     r.norms = TransformNorms(plan, r.x, r.w);
@@ -225,6 +239,9 @@ hconv_status check_packed_weights(const hconv_plan &plan, const DLTensor &w, con
     return bad;
   if (hconv_status bad = fetch(plan, packed, static_cast<int64_t>(plan.packed_bytes), stream, &found))
     return bad;
+  const hconv_problem &p = plan.problem;
+  if (is_channels_last(w))
+    make_row_major(&from, p.out_channels, p.in_channels, p.kernel_height * p.kernel_width, size);
   return plan.product ? compare_spectra(plan, from, found) : compare_packed(plan, from, found);
 }
 

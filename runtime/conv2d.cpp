@@ -49,6 +49,10 @@ hconv_status conv2d(const DLTensor *x, const DLTensor *w, const DLTensor *bias, 
   hconv_problem problem;
   if (hconv_status bad = problem_from_tensors(x, w, padding, math, &problem))
     return bad;
+  if (hconv_status bad = check_descriptor(y, "y", 4, "[B, OC, OH, OW]"))
+    return bad;
+  if (dense_of(*x).channels_last && is_channels_last(*y)) // x may be in either layout
+    problem.layout = HCONV_LAYOUT_NHWC;
   if (hconv_status bad = check_tensors(problem, x, w, bias, y))
     return bad;
   SharedPlan plan;
@@ -56,6 +60,8 @@ hconv_status conv2d(const DLTensor *x, const DLTensor *w, const DLTensor *bias, 
     return bad;
   if (problem.batch == 0)
     return HCONV_OK;
+  if (hconv_status bad = check_alignment(*plan, *x, *y))
+    return bad;
   std::optional<cuda::ContextScope> scope;
   if (plan->on_cuda()) {
     scope.emplace(plan->context.handle);

@@ -17,7 +17,8 @@ constexpr int32_t pack_oc = 8, pack_taps = 32, pack_input_columns = 32, pack_inp
 const Variant *helper_for(const Variant &conv, Algorithm algorithm) {
   const Type type = conv.type == Type::f32 ? Type::b32 : Type::b16;
   for (const Variant &v : variants())
-    if (v.algorithm == algorithm && v.type == type && is_cuda(v.target) == is_cuda(conv.target))
+    if (v.algorithm == algorithm && v.type == type && is_cuda(v.target) == is_cuda(conv.target) &&
+        (algorithm != Algorithm::pack_input || v.layout == conv.layout))
       return &v;
   return nullptr;
 }
@@ -232,8 +233,14 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
                 machine.capability / 10, machine.capability % 10);
   if (on_tensor_cores(v.algorithm) && raw(p.math) == HCONV_MATH_STRICT)
     return "it sums on tensor cores, and HCONV_MATH_STRICT asks for float32 multiply-adds only";
+  if (v.layout == HCONV_LAYOUT_NHWC && !is_nhwc(p))
+    return "it reads and writes NHWC, and the tensors are NCHW";
+  if (conversion_of(p, v).bytes() && !helper_for(v, Algorithm::transpose))
+    return "it reads and writes NCHW, the tensors are NHWC, and no transpose kernel is compiled for the conversion";
   if (v.algorithm == Algorithm::transform)
     return does_not_transform(v, p, machine);
+  if (v.layout == HCONV_LAYOUT_NHWC && p.out_channels % channel_piece)
+    return text("it writes %lld channels at once, and OC is %lld", wide(channel_piece), wide(p.out_channels));
   if (v.kw != 0 && p.kernel_width % v.kw != 0)
     return text("it is made for KW that is a multiple of %d, and KW is %lld", v.kw, wide(p.kernel_width));
   if (v.kh_tile > 1 && p.kernel_height % v.kh_tile != 0)
@@ -242,7 +249,7 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
     return reason;
   if (!helper_for(v, Algorithm::pack))
     return "no pack kernel is compiled for its weights";
-  if (on_tensor_cores(v.algorithm) && !helper_for(v, Algorithm::pack_input))
+  if (packed_input(p, v).image != 0 && !helper_for(v, Algorithm::pack_input))
     return "no pack_input kernel is compiled for its input";
   return needs_more_shared_memory(v, machine);
 }
@@ -281,7 +288,9 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
   compare_others(serving, p, machine, choice);
   if (choice->variant->algorithm != Algorithm::transform)
     choice->pack = helper_for(*choice->variant, Algorithm::pack);
-  if (on_tensor_cores(choice->variant->algorithm))
+  if (conversion_of(p, *choice->variant).bytes() || choice->product)
+    choice->transpose = helper_for(*choice->variant, Algorithm::transpose);
+  if (packed_input(p, *choice->variant).image != 0)
     choice->pack_input = helper_for(*choice->variant, Algorithm::pack_input);
   return HCONV_OK;
 }

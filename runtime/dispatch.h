@@ -79,8 +79,9 @@ struct Cost {
   int64_t blocks = 0; ///< of all launches together
   int64_t waves = 0;  ///< how often the device is filled with blocks, the last time perhaps partly
   double speed = 1;   ///< of the table
-  double value = 0;   ///< time, in the table's unit: of transform the sum of the next four
+  double value = 0;   ///< time, in the table's unit, conversion included: of transform the sum of the next five
   double input = 0, product = 0, output = 0, launches = 0;
+  double conversion = 0; ///< of x and y between layouts
 };
 /// `product` is the product kernel of a transform variant, else null.
 Cost cost_of(const Variant &variant, const Variant *product, const hconv_problem &problem, const Machine &machine);
@@ -118,6 +119,7 @@ struct Choice {
   const Variant *product = nullptr;    ///< multiplies spectra for it; null: not of transform
   const Variant *pack = nullptr;       ///< packs weights for it; null: of transform
   const Variant *pack_input = nullptr; ///< packs x for it; null where it reads x itself
+  const Variant *transpose = nullptr;  ///< converts between the layouts of the tensors and of the variant, if needed
   std::string source;                  ///< what decided: a phrase for explain
   Tuned tuned;                         ///< what the tuned tables said
   std::vector<Declined> declined;      ///< every other convolution variant, with a reason

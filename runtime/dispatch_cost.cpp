@@ -43,7 +43,9 @@ Turns turns_of(int64_t blocks, int32_t at_once, const Machine &machine) {
                                         std::sqrt(static_cast<double>(last) * static_cast<double>(blocks_at_once))};
 }
 
-Cost cost_of(const Variant &v, const Variant *product_kernel, const hconv_problem &p, const Machine &machine) {
+namespace {
+
+Cost own_cost_of(const Variant &v, const Variant *product_kernel, const hconv_problem &p, const Machine &machine) {
   if (product_kernel)
     return transform_cost_of(v, *product_kernel, p, machine);
   const Geometry g = geometry_of(p);
@@ -61,6 +63,27 @@ Cost cost_of(const Variant &v, const Variant *product_kernel, const hconv_proble
   const double products =
       outputs * static_cast<double>(weights.ic) * static_cast<double>(weights.kh) * static_cast<double>(weights.kw);
   cost.value = turns.blocks * products / cost.speed;
+  return cost;
+}
+
+/// Of x and y between NHWC and NCHW: each byte is read and written once.
+double conversion_cost_of(const Variant &v, const hconv_problem &p, const Machine &machine) {
+  const Conversion conversion = conversion_of(p, v);
+  const TransformSpeeds s = transform_speeds();
+  const int64_t images = std::max<int64_t>(p.batch, 1),
+                launches = images / launch_batch(geometry_of(p), packed_input(p, v)) + 1;
+  const double bytes = 2.0 * static_cast<double>(conversion.bytes()) * static_cast<double>(launches);
+  const int kernels = (conversion.x ? 1 : 0) + (conversion.y ? 1 : 0);
+  return s.nanosecond *
+         (bytes / (s.memory_bytes * std::max(machine.multiprocessors, 1)) + s.launch * static_cast<double>(kernels));
+}
+
+} // namespace
+
+Cost cost_of(const Variant &v, const Variant *product_kernel, const hconv_problem &p, const Machine &machine) {
+  Cost cost = own_cost_of(v, product_kernel, p, machine);
+  cost.conversion = conversion_cost_of(v, p, machine);
+  cost.value += cost.conversion;
   return cost;
 }
 

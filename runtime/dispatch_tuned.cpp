@@ -98,7 +98,7 @@ bool is_tuned_device(const std::string &device, const hconv_problem &p, const Ma
 
 double tuned_distance(const TunedEntry &entry, const hconv_problem &p, const Machine &machine) {
   const hconv_problem &t = entry.problem;
-  if (!same(t.dtype, p.dtype) || raw(t.math) != raw(p.math) ||
+  if (!same(t.dtype, p.dtype) || raw(t.math) != raw(p.math) || raw(t.layout) != raw(p.layout) ||
       kernel_class(t.kernel_height) != kernel_class(p.kernel_height) ||
       kernel_class(t.kernel_width) != kernel_class(p.kernel_width))
     return std::numeric_limits<double>::infinity();

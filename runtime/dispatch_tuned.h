@@ -26,8 +26,8 @@ struct TunedMatch {
 bool is_tuned_device(const std::string &device, const hconv_problem &problem, const Machine &machine);
 
 /// The sum of |log2(a / b)| over B, IC, OC, OH, OW, KH, KW and, on a CPU, threads. Infinite where an entry says nothing
-/// about the problem: another element type, mode or class of kernel. KH and KW each have the class of the power of two
-/// that they are rounded up to: 1, 2, 3 to 4, 5 to 8, 9 to 16 and so on.
+/// about the problem: another element type, mode, layout or class of kernel. KH and KW each have the class of the power
+/// of two that they are rounded up to: 1, 2, 3 to 4, 5 to 8, 9 to 16 and so on.
 double tuned_distance(const TunedEntry &entry, const hconv_problem &problem, const Machine &machine);
 
 /// Entries for this device within tuned_reach, those to be tried first in front: exact ones, then by distance; of

@@ -16,10 +16,11 @@ struct Explanation {
   Geometry geometry;
   Choice choice;
   int64_t packed;
-  Workspace workspace;
-  ThreadPool pool;    ///< only on the CPU
-  CpuTasks tasks;     ///< only of a direct CPU variant; of others the count is 0
-  std::string device; ///< the device's name, or why it is not there
+  Workspace workspace;   ///< conversion included
+  Conversion conversion; ///< between the layouts of the tensors and of the variant
+  ThreadPool pool;       ///< only on the CPU
+  CpuTasks tasks;        ///< only of a direct CPU variant; of others the count is 0
+  std::string device;    ///< the device's name, or why it is not there
   bool present;
 };
 
@@ -42,7 +43,8 @@ Json parameters_of(const Variant &v) {
           {"min_blocks", v.min_blocks}, {"thread_oh", v.thread_oh},
           {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic},
           {"fft_h", v.fft_h},           {"fft_w", v.fft_w},
-          {"products", v.products},     {"sum_ic", v.sum_ic}};
+          {"products", v.products},     {"sum_ic", v.sum_ic},
+          {"layout", v.layout}};
 }
 
 int64_t images_per_launch(const Explanation &e) {
@@ -58,11 +60,8 @@ Json json_of(const Variant &v) {
 }
 
 Json json_of(const Variant &v, const Cost &cost) {
-  Json j = {{"variant", v.name},
-            {"value", cost.value},
-            {"blocks", cost.blocks},
-            {"waves", cost.waves},
-            {"speed", cost.speed}};
+  Json j = {{"variant", v.name},   {"value", cost.value}, {"blocks", cost.blocks},
+            {"waves", cost.waves}, {"speed", cost.speed}, {"conversion", cost.conversion}};
   if (v.algorithm == Algorithm::transform)
     j["phases"] = {
         {"input", cost.input}, {"product", cost.product}, {"output", cost.output}, {"launches", cost.launches}};
@@ -75,6 +74,8 @@ std::string plain_of(const Variant &v, const Cost &cost) {
   if (v.algorithm == Algorithm::transform)
     t += text(" = input %.4g + product %.4g + output %.4g + launches %.4g", cost.input, cost.product, cost.output,
               cost.launches);
+  if (cost.conversion > 0)
+    t += text(", of which conversion %.4g", cost.conversion);
   return t;
 }
 
@@ -153,6 +154,7 @@ std::string json_of(const Explanation &e) {
       {"dtype", text_of(p.dtype)},
       {"device", text_of(p.device)},
       {"math", text_of(p.math)},
+      {"layout", text_of(p.layout)},
       {"batch", p.batch},
       {"in_channels", p.in_channels},
       {"height", p.height},
@@ -170,6 +172,12 @@ std::string json_of(const Explanation &e) {
   j["packed_bytes"] = e.packed;
   j["workspace_bytes"] = e.workspace.full;
   j["minimum_workspace_bytes"] = e.workspace.minimum;
+  j["conversion"] = e.conversion.bytes() ? Json{{"from", "nhwc"},
+                                                {"to", "nchw"},
+                                                {"x_bytes", e.conversion.x},
+                                                {"y_bytes", e.conversion.y},
+                                                {"kernel", e.choice.transpose->name}}
+                                         : Json();
   if (e.tasks.count)
     j["tasks"] = json_of(e.tasks, e.pool);
   j["images_per_launch"] = images_per_launch(e);
@@ -208,6 +216,9 @@ std::string plain_of(const Explanation &e) {
   t += text("memory       %lld bytes of packed weights, %lld bytes of workspace", wide(e.packed),
             wide(e.workspace.full));
   t += e.workspace.minimum == e.workspace.full ? "\n" : text(", at least %lld\n", wide(e.workspace.minimum));
+  if (e.conversion.bytes())
+    t += text("conversion   between NHWC and the variant's NCHW, in the workspace: x %lld bytes, y %lld bytes\n",
+              wide(e.conversion.x), wide(e.conversion.y));
   if (e.tasks.count)
     t += plain_of(e.tasks, e.pool);
   t += text("launches     up to %lld images each\n", wide(images_per_launch(e)));
@@ -253,6 +264,9 @@ hconv_status explain(const hconv_problem *problem, hconv_format format, char *te
     e.tasks = cpu_tasks(*problem, *e.choice.variant, e.pool.threads);
     e.workspace = workspace_of(e.tasks);
   }
+  e.conversion = conversion_of(*problem, *e.choice.variant);
+  e.workspace.full += e.conversion.bytes();
+  e.workspace.minimum += e.conversion.bytes();
   // The choice itself needs no device, so a machine without one can still explain.
   e.present = device_name(problem->device, &e.device) == HCONV_OK;
   if (!e.present)

@@ -35,11 +35,30 @@ PackedExtents packed_extents(const hconv_problem &p, const Variant &v) {
 PackedInput packed_input(const hconv_problem &p, const Variant &v) {
   if (!on_tensor_cores(v.algorithm))
     return {};
+  if (v.layout == HCONV_LAYOUT_NHWC) {
+    if (p.in_channels % channel_piece == 0)
+      return {};
+    PackedInput input{round_up(p.in_channels, channel_piece), p.width, p.height, 0};
+    if (!product(&input.image, {input.ic, input.width, input.height}))
+      input.image = -1;
+    return input;
+  }
   PackedInput input{round_up(p.in_channels, v.ic), p.width + p.padding.left + p.padding.right,
                     p.height + p.padding.top + p.padding.bottom, 0};
   if (!product(&input.image, {input.ic, input.width, input.height}))
     input.image = -1;
   return input;
+}
+
+Conversion conversion_of(const hconv_problem &p, const Variant &v) {
+  if (!is_nhwc(p) || v.layout == HCONV_LAYOUT_NHWC)
+    return {0, 0};
+  const Geometry g = geometry_of(p);
+  const int64_t batch = std::min(p.batch, launch_batch(g, packed_input(p, v)));
+  const auto bytes = [&](int64_t channels, int64_t image) {
+    return channels == 1 || channels == image ? 0 : round_up(batch * image * g.element_bytes, 256);
+  };
+  return {bytes(p.in_channels, g.x_image), bytes(p.out_channels, g.y_image)};
 }
 
 int64_t launch_batch(const Geometry &g, const PackedInput &input) {

@@ -17,12 +17,25 @@ struct PackedExtents {
 };
 PackedExtents packed_extents(const hconv_problem &problem, const Variant &variant);
 
-/// x as mma and wgmma read it, [B][Hp][Wp][ICp] with the padding folded in.
+/// Channels of NHWC that the kernels read and write at once: 16 bytes.
+constexpr int64_t channel_piece = 8;
+
+/// x as mma and wgmma read it, [B][Hp][Wp][ICp] with the padding folded in; of NHWC [B][H][W][ICp], where IC is not a
+/// multiple of channel_piece.
 struct PackedInput {
   int64_t ic, width, height;
   int64_t image; ///< elements of one image; 0: the variant reads x itself; -1: they do not fit in 64 bits
 };
 PackedInput packed_input(const hconv_problem &problem, const Variant &variant);
+
+/// What a variant of NCHW that serves a problem of NHWC has in the workspace besides: x and y of one launch in NCHW.
+/// Bytes, multiples of 256; 0 where the layouts have the same order of elements (one channel, one pixel) and for a
+/// variant of the problem's layout.
+struct Conversion {
+  int64_t x, y;
+  int64_t bytes() const { return x + y; }
+};
+Conversion conversion_of(const hconv_problem &problem, const Variant &variant);
 
 /// Images of one launch: one or more, with all of x, y and the packed input in fewer than 2^30 elements where that is
 /// possible. (Half of the 2^31 that kernels can index, so that tiles which reach over the edge stay in range as well.)
@@ -32,7 +45,7 @@ int64_t launch_batch(const Geometry &geometry, const PackedInput &input);
 int64_t packed_bytes(const hconv_problem &problem, const Variant &variant, const Variant *product);
 
 /// Bytes of workspace, multiples of 256: with which a run is fastest, and with which it is possible. Of mma both are
-/// the packed input of one launch; 0 for a variant that reads x itself.
+/// the packed input of one launch; 0 for a variant that reads x itself. Conversions are not among them.
 struct Workspace {
   int64_t full, minimum;
 };

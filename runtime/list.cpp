@@ -42,7 +42,8 @@ Json json_of(const Variant &v) {
               {"fft_h", v.fft_h},
               {"fft_w", v.fft_w},
               {"products", v.products},
-              {"sum_ic", v.sum_ic}}},
+              {"sum_ic", v.sum_ic},
+              {"layout", v.layout}}},
             {"resources", Json::array()}};
   for (const KernelResources &r : kernel_resources())
     if (belongs(r, v))

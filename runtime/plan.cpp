@@ -20,14 +20,18 @@ hconv_status load_kernels(const hconv_plan &plan) {
   for (uintptr_t address : {uintptr_t{4096}, uintptr_t{4096} + plan.geometry.element_bytes}) {
     void *const nowhere = reinterpret_cast<void *>(address);
     RunContext loading(plan.context.handle, plan.context.id, nullptr, true);
-    if (hconv_status bad = call_pack(plan, &loading, nowhere, aligned))
+    if (hconv_status bad = call_pack(plan, &loading, {nowhere, false}, aligned))
       return bad;
     if (plan.pack_input)
       if (hconv_status bad = call_pack_input(plan, &loading, nowhere, aligned, 1))
         return bad;
+    if (plan.conversion.bytes())
+      if (hconv_status bad = call_transpose(plan, &loading, nowhere, aligned, 1, 1, 1))
+        return bad;
     if (plan.variant->target == Target::halide_ptx) // its launcher cannot load without launching
       continue;
-    if (hconv_status bad = call_conv(plan, &loading, nowhere, aligned, nullptr, nowhere, anything, 1))
+    void *const tensor = plan.variant->layout == HCONV_LAYOUT_NHWC ? aligned : nowhere; // see check_alignment
+    if (hconv_status bad = call_conv(plan, &loading, tensor, aligned, nullptr, tensor, anything, 1))
       return bad;
   }
   return HCONV_OK;
@@ -54,6 +58,8 @@ hconv_status create(const hconv_problem *problem, const hconv_thread_pool *pool,
   plan->pack = choice.pack;
   plan->pack_input = choice.pack_input;
   plan->product = choice.product;
+  plan->transpose = choice.transpose;
+  plan->conversion = conversion_of(*problem, *choice.variant);
   plan->name = choice.variant->name;
   if (plan->product) {
     plan->name += std::string("+") + plan->product->name;
@@ -68,8 +74,8 @@ hconv_status create(const hconv_problem *problem, const hconv_thread_pool *pool,
     plan->tasks.threads = plan->pool.threads;
   const Workspace workspace =
       plan->cuts_tasks() ? workspace_of(plan->tasks) : workspace_of(*problem, *choice.variant, choice.product);
-  plan->workspace_bytes = static_cast<size_t>(workspace.full);
-  plan->minimum_workspace_bytes = static_cast<size_t>(workspace.minimum);
+  plan->workspace_bytes = static_cast<size_t>(workspace.full + plan->conversion.bytes());
+  plan->minimum_workspace_bytes = static_cast<size_t>(workspace.minimum + plan->conversion.bytes());
   plan->launch_batch = launch_batch(plan->geometry, plan->input);
   if (plan->on_cuda())
     if (hconv_status bad = load_kernels(*plan))

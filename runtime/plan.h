@@ -19,6 +19,8 @@ struct hconv_plan {
   const hconv::runtime::Variant *pack;       ///< null: of transform
   const hconv::runtime::Variant *pack_input; ///< null: the variant reads x itself
   const hconv::runtime::Variant *product;    ///< null: not of transform
+  const hconv::runtime::Variant *transpose;  ///< null: none is compiled, and none needed
+  hconv::runtime::Conversion conversion;     ///< of x and y, by `transpose`
   hconv::runtime::PackedExtents packed;      ///< not of transform
   hconv::runtime::PackedInput input;
   hconv::runtime::TransformLayout transform; ///< only of transform
@@ -45,10 +47,20 @@ struct Scratch {
   size_t bytes;
 };
 
+/// w as the caller has it: row-major, or with IC innermost.
+struct Weights {
+  const void *address;
+  bool channels_last;
+};
+
 /// Calls the plan's functions on addresses that have been checked; device addresses on CUDA, whose context is current.
-/// call_conv packs x into the workspace first where the variant wants it so, and the packed input of `batch` images
-/// fits; a transform variant goes over as many chunks of tiles as the workspace makes it.
-hconv_status call_pack(const hconv_plan &plan, RunContext *run, const void *w, void *packed);
+/// call_conv brings x and y from and to the layout of the problem, with the conversion's bytes in front of the
+/// workspace, and packs x into the workspace first where the variant wants it so, and the packed input of `batch`
+/// images fits; a transform variant goes over as many chunks of tiles as the workspace makes it.
+hconv_status call_pack(const hconv_plan &plan, RunContext *run, Weights w, void *packed);
+/// x[batch, rows, columns] -> y[batch, columns, rows], elements of the problem's type.
+hconv_status call_transpose(const hconv_plan &plan, RunContext *run, const void *x, void *y, int64_t rows,
+                            int64_t columns, int64_t batch);
 hconv_status call_pack_input(const hconv_plan &plan, RunContext *run, const void *x, void *workspace, int64_t batch);
 hconv_status call_conv(const hconv_plan &plan, RunContext *run, const void *x, const void *packed, const void *bias,
                        void *y, Scratch workspace, int64_t batch);

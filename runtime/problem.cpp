@@ -31,7 +31,7 @@ bool same(const hconv_problem &a, const hconv_problem &b) {
          a.in_channels == b.in_channels && a.height == b.height && a.width == b.width &&
          a.out_channels == b.out_channels && a.kernel_height == b.kernel_height && a.kernel_width == b.kernel_width &&
          a.padding.top == b.padding.top && a.padding.bottom == b.padding.bottom && a.padding.left == b.padding.left &&
-         a.padding.right == b.padding.right;
+         a.padding.right == b.padding.right && raw(a.layout) == raw(b.layout);
 }
 
 bool type_of(DLDataType dtype, Type *type) {
@@ -86,12 +86,21 @@ const char *text_of(hconv_math math) {
   return math == HCONV_MATH_STRICT ? "strict" : math == HCONV_MATH_TF32 ? "tf32" : "fp32";
 }
 
+const char *text_of(hconv_layout layout) {
+  return layout == HCONV_LAYOUT_NHWC ? "nhwc" : "nchw";
+}
+
+bool is_nhwc(const hconv_problem &p) {
+  return raw(p.layout) == HCONV_LAYOUT_NHWC;
+}
+
 std::string text_of(const hconv_problem &p) {
-  return text("%s B%lld IC%lld OC%lld H%lld W%lld KH%lld KW%lld pad %d,%d,%d,%d %s %s", text_of(p.dtype).c_str(),
+  return text("%s B%lld IC%lld OC%lld H%lld W%lld KH%lld KW%lld pad %d,%d,%d,%d %s %s%s", text_of(p.dtype).c_str(),
               static_cast<long long>(p.batch), static_cast<long long>(p.in_channels),
               static_cast<long long>(p.out_channels), static_cast<long long>(p.height), static_cast<long long>(p.width),
               static_cast<long long>(p.kernel_height), static_cast<long long>(p.kernel_width), p.padding.top,
-              p.padding.bottom, p.padding.left, p.padding.right, text_of(p.device).c_str(), text_of(p.math));
+              p.padding.bottom, p.padding.left, p.padding.right, text_of(p.device).c_str(), text_of(p.math),
+              is_nhwc(p) ? " nhwc" : "");
 }
 
 Geometry geometry_of(const hconv_problem &p) {
@@ -125,6 +134,7 @@ SumError sum_error(Algorithm algorithm, int64_t products) {
   case Algorithm::spectral_product:
   case Algorithm::pack:
   case Algorithm::pack_input:
+  case Algorithm::transpose:
     break; // they copy
   }
   return {0.0, 0.0};

@@ -35,7 +35,9 @@ std::string text_of(DLDataType dtype); ///< "float32"
 std::string text_of(DLDevice device);  ///< "cuda:0"
 std::string text_of(const int64_t *shape, int rank);
 const char *text_of(hconv_math math);
-/// "float32 B2 IC16 OC32 H64 W64 KH3 KW3 pad 1,1,1,1 cuda:0 fp32"
+const char *text_of(hconv_layout layout); ///< "nchw"
+bool is_nhwc(const hconv_problem &problem);
+/// "float32 B2 IC16 OC32 H64 W64 KH3 KW3 pad 1,1,1,1 cuda:0 fp32", and " nhwc" behind it where it is
 std::string text_of(const hconv_problem &problem);
 
 /// Sizes that follow from a problem.

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "error.h"
+#include "memory.h"
 #include "plan.h"
 #include "validation.h"
 
@@ -26,9 +27,32 @@ void share_out(const hconv_plan &plan, Scratch workspace, RunContext *run) {
   if (plan.on_cuda())
     return;
   // Of transform the workspace holds spectra.
-  const int pieces = plan.cuts_tasks() ? pieces_in(plan.tasks, workspace.bytes) : 0;
-  run->use_threads(plan.pool, pieces ? pieces : plan.tasks.threads, &plan.tasks, workspace.address,
+  const size_t converted = std::min(workspace.bytes, static_cast<size_t>(plan.conversion.bytes()));
+  const int pieces = plan.cuts_tasks() ? pieces_in(plan.tasks, workspace.bytes - converted) : 0;
+  run->use_threads(plan.pool, pieces ? pieces : plan.tasks.threads, &plan.tasks,
+                   pieces ? static_cast<char *>(workspace.address) + converted : nullptr,
                    pieces ? plan.tasks.task_bytes : 0);
+}
+
+/// Of transform, which reads row-major weights: takes a copy of w from the stream's pool.
+hconv_status pack_channels_last(const hconv_plan &plan, RunContext *run, const void *w, void *packed, void *stream) {
+  if (!plan.transpose)
+    return fail(HCONV_UNSUPPORTED, "w is laid out channels last, and no transpose kernel is compiled; expected "
+                                   "row-major weights.");
+  const hconv_problem &p = plan.problem;
+  const int64_t bytes = p.out_channels * plan.geometry.products * plan.geometry.element_bytes;
+  void *copy = nullptr;
+  if (hconv_status bad = scratch_allocate(p.device, static_cast<size_t>(bytes), stream, &copy))
+    return bad;
+  hconv_status status =
+      call_transpose(plan, run, w, copy, p.kernel_height * p.kernel_width, p.in_channels, p.out_channels);
+  if (!status)
+    status = call_pack(plan, run, {copy, false}, packed);
+  if (!status)
+    return scratch_free(p.device, copy, stream);
+  const std::string sentence = last_error(); // the first failure's is the one to keep
+  scratch_free(p.device, copy, stream);
+  return fail(status, "%s", sentence.c_str());
 }
 
 hconv_status pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_t packed_bytes, void *stream) {
@@ -41,7 +65,10 @@ hconv_status pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_
     return bad;
   RunContext run(plan->context.handle, plan->context.id, static_cast<cuda::Stream>(stream), false);
   share_out(*plan, {nullptr, 0}, &run);
-  if (hconv_status bad = call_pack(*plan, &run, data_of(*w), packed))
+  const Weights weights{data_of(*w), is_channels_last(*w)};
+  if (hconv_status bad = plan->product && weights.channels_last
+                             ? pack_channels_last(*plan, &run, weights.address, packed, stream)
+                             : call_pack(*plan, &run, weights, packed))
     return bad;
   return environment().check ? check_packed_weights(*plan, *w, packed, stream) : HCONV_OK;
 }

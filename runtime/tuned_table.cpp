@@ -127,6 +127,8 @@ constexpr Named<DLDataType> types[] = {
 constexpr Named<hconv_math> modes[] = {
     {"fp32", HCONV_MATH_FP32}, {"strict", HCONV_MATH_STRICT}, {"tf32", HCONV_MATH_TF32}};
 
+constexpr Named<hconv_layout> layouts[] = {{"nchw", HCONV_LAYOUT_NCHW}, {"nhwc", HCONV_LAYOUT_NHWC}};
+
 template <class Value, size_t N> bool find(const Named<Value> (&table)[N], std::string_view name, Value *value) {
   for (const auto &row : table)
     if (name == row.name) {
@@ -179,8 +181,8 @@ std::string parse_key(const Words &words, TunedEntry *entry) {
     return "The type is " + quoted(words[1]) + "; expected f32, bf16 or f16.";
   if (!find(modes, words[2], &entry->problem.math))
     return "The mode is " + quoted(words[2]) + "; expected fp32, strict or tf32.";
-  if (words[3] != "nchw")
-    return "The layout is " + quoted(words[3]) + "; expected nchw.";
+  if (!find(layouts, words[3], &entry->problem.layout))
+    return "The layout is " + quoted(words[3]) + "; expected nchw or nhwc.";
   return parse_extents(words[4], &entry->problem);
 }
 
@@ -248,7 +250,9 @@ std::string key_of(const TunedEntry &entry) {
   for (const auto &mode : modes)
     if (mode.value == entry.problem.math)
       result += std::string(" ") + mode.name;
-  result += " nchw";
+  for (const auto &layout : layouts)
+    if (layout.value == entry.problem.layout)
+      result += std::string(" ") + layout.name;
   char separator = ' ';
   for (const int64_t extent : extents_of(entry.problem)) {
     result += separator + std::to_string(extent);

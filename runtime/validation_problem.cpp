@@ -77,6 +77,10 @@ hconv_status check_problem(const hconv_problem *p) {
   if (math < HCONV_MATH_FP32 || math > HCONV_MATH_TF32)
     return fail(HCONV_INVALID_ARGUMENT, "math is %d; expected HCONV_MATH_FP32, HCONV_MATH_STRICT or HCONV_MATH_TF32.",
                 math);
+  const int layout = raw(p->layout);
+  if (layout != HCONV_LAYOUT_NCHW && layout != HCONV_LAYOUT_NHWC)
+    return fail(HCONV_INVALID_ARGUMENT, "problem.layout is %d; expected HCONV_LAYOUT_NCHW or HCONV_LAYOUT_NHWC.",
+                layout);
   struct {
     const char *name;
     int64_t value, least;
@@ -154,6 +158,8 @@ hconv_status problem_from_tensors(const DLTensor *x, const DLTensor *w, const hc
     p.padding = *padding;
   if (hconv_status bad = check_problem(&p))
     return bad;
+  if (p.batch && is_channels_last(*x))
+    p.layout = HCONV_LAYOUT_NHWC;
   *problem = p;
   return accepted;
 }

@@ -20,6 +20,7 @@ struct Expected {
   int64_t shape[4];
   DLDataType dtype;
   DLDevice device;
+  enum class Order { row_major, channels_last, either } order = Order::row_major;
 };
 
 hconv_status check_like(const DLTensor *t, const Expected &e) {
@@ -46,22 +47,50 @@ int64_t elements(const Expected &e) {
   return count;
 }
 
-hconv_status check_strides(const DLTensor &t, const Expected &e) {
-  if (!t.strides || elements(e) == 0)
-    return accepted;
-  int64_t dense[4];
-  int64_t stride = 1;
-  bool contiguous = true;
-  for (int i = e.rank - 1; i >= 0; --i) {
-    dense[i] = stride;
-    contiguous = contiguous && (e.shape[i] == 1 || t.strides[i] == stride);
-    stride *= e.shape[i];
+/// Strides of a dense tensor with its dimensions in the order of `outermost_first`.
+struct Strides {
+  int64_t of[4];
+
+  Strides(const int64_t *shape, int rank, const int *outermost_first) {
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; --i) {
+      of[outermost_first[i]] = stride;
+      stride *= shape[outermost_first[i]];
+    }
   }
-  if (contiguous)
+  bool fit(const DLTensor &t, const int64_t *strides) const {
+    for (int i = 0; i < t.ndim; ++i)
+      if (t.shape[i] != 1 && strides[i] != of[i])
+        return false;
+    return true;
+  }
+};
+constexpr int row_major_order[] = {0, 1, 2, 3}, channels_last_order[] = {0, 2, 3, 1};
+
+hconv_status check_strides(const DLTensor &t, const Expected &e) {
+  if (elements(e) == 0)
     return accepted;
-  return fail(HCONV_UNSUPPORTED,
-              "%s is not contiguous: it has strides %s; expected %s (row-major, in elements). Pass a contiguous copy.",
-              e.name, text_of(t.strides, e.rank).c_str(), text_of(dense, e.rank).c_str());
+  using Order = Expected::Order;
+  const Dense found = dense_of(t);
+  if ((found.row_major && e.order != Order::channels_last) || (found.channels_last && e.order != Order::row_major))
+    return accepted;
+  if (e.order != Order::either && (found.row_major || found.channels_last))
+    return fail(HCONV_UNSUPPORTED, "%s is laid out as %s; expected %s, the layout of the problem, for both x and y.",
+                e.name, found.row_major ? "NCHW (row-major)" : "NHWC (channels last)",
+                found.row_major ? "NHWC (channels last)" : "NCHW (row-major)");
+  if (e.order == Order::channels_last) {
+    const Strides dense(e.shape, e.rank, channels_last_order);
+    return fail(
+        HCONV_UNSUPPORTED,
+        "%s is not dense: it has strides %s; expected %s (NHWC, channels last, in elements). Pass a dense copy.",
+        e.name, text_of(t.strides, e.rank).c_str(), text_of(dense.of, e.rank).c_str());
+  }
+  const Strides dense(e.shape, e.rank, row_major_order);
+  std::string expected = text_of(dense.of, e.rank) + " (row-major, in elements)";
+  if (e.order == Order::either)
+    expected += " or " + text_of(Strides(e.shape, e.rank, channels_last_order).of, e.rank) + " (channels last)";
+  return fail(HCONV_UNSUPPORTED, "%s is not contiguous: it has strides %s; expected %s. Pass a contiguous copy.",
+              e.name, text_of(t.strides, e.rank).c_str(), expected.c_str());
 }
 
 hconv_status check_data(const DLTensor &t, const Expected &e) {
@@ -116,19 +145,36 @@ Range range_of(const DLTensor &t, const Expected &e) {
           static_cast<uintptr_t>(elements(e) * element_bytes(e.dtype))};
 }
 
+Expected::Order order_of(const hconv_problem &p) {
+  return is_nhwc(p) ? Expected::Order::channels_last : Expected::Order::row_major;
+}
+
 Expected expected_x(const hconv_problem &p) {
-  return {"x", "[B, IC, H, W]", 4, {p.batch, p.in_channels, p.height, p.width}, p.dtype, p.device};
+  return {"x", "[B, IC, H, W]", 4, {p.batch, p.in_channels, p.height, p.width}, p.dtype, p.device, order_of(p)};
 }
 Expected expected_w(const hconv_problem &p) {
-  return {"w",     "[OC, IC, KH, KW]", 4, {p.out_channels, p.in_channels, p.kernel_height, p.kernel_width}, p.dtype,
-          p.device};
+  return {
+      "w",      "[OC, IC, KH, KW]",     4, {p.out_channels, p.in_channels, p.kernel_height, p.kernel_width}, p.dtype,
+      p.device, Expected::Order::either};
 }
 Expected expected_bias(const hconv_problem &p) {
   return {"bias", "[OC]", 1, {p.out_channels, 0, 0, 0}, p.dtype, p.device};
 }
 Expected expected_y(const hconv_problem &p) {
   const Geometry g = geometry_of(p);
-  return {"y", "[B, OC, OH, OW]", 4, {p.batch, p.out_channels, g.output_height, g.output_width}, p.dtype, p.device};
+  return {"y",     "[B, OC, OH, OW]", 4,          {p.batch, p.out_channels, g.output_height, g.output_width},
+          p.dtype, p.device,          order_of(p)};
+}
+
+hconv_status check_aligned(const char *name, const DLTensor &t, const char *what) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(data_of(t));
+  if (address % 16 == 0)
+    return accepted;
+  return fail(HCONV_UNSUPPORTED,
+              "%s starts at address 0x%" PRIxPTR
+              " (data + byte_offset); expected a multiple of 16, since %s 8 channels "
+              "of NHWC at once.",
+              name, address, what);
 }
 
 hconv_status check_packed(const hconv_plan &plan, const void *packed) {
@@ -162,6 +208,21 @@ hconv_status check_descriptor(const DLTensor *t, const char *name, int rank, con
   if (!t->shape)
     return fail(HCONV_INVALID_ARGUMENT, "%s.shape is null; expected %d extents: %s.", name, rank, layout);
   return accepted;
+}
+
+Dense dense_of(const DLTensor &t) {
+  const Strides row_major(t.shape, t.ndim, row_major_order);
+  const int64_t *strides = t.strides ? t.strides : row_major.of;
+  return {row_major.fit(t, strides), t.ndim == 4 && Strides(t.shape, 4, channels_last_order).fit(t, strides)};
+}
+
+hconv_status check_alignment(const hconv_plan &plan, const DLTensor &x, const DLTensor &y) {
+  if (plan.variant->layout != HCONV_LAYOUT_NHWC)
+    return accepted;
+  if (!plan.pack_input)
+    if (hconv_status bad = check_aligned("x", x, "the plan's kernel reads"))
+      return bad;
+  return check_aligned("y", y, "the plan's kernel writes");
 }
 
 hconv_status check_tensors(const hconv_problem &p, const DLTensor *x, const DLTensor *w, const DLTensor *bias,
@@ -204,6 +265,8 @@ hconv_status check_run(const hconv_plan &plan, const DLTensor *x, const void *pa
     return bad;
   if (plan.problem.batch == 0)
     return accepted;
+  if (hconv_status bad = check_alignment(plan, *x, *y))
+    return bad;
   if (hconv_status bad = check_packed(plan, packed))
     return bad;
   if (hconv_status bad = check_workspace_size(plan, workspace_bytes))

@@ -20,6 +20,7 @@ extern "C" {
 #define HCONV_DECLARE_mma(name, target) HCONV_DECLARE_for_##target(name)
 #define HCONV_DECLARE_wgmma(name, target) HCONV_DECLARE_for_##target(name)
 #define HCONV_DECLARE_pack(name, target) int name(const void *, halide_buffer_t *, halide_buffer_t *);
+#define HCONV_DECLARE_transpose(name, target) HCONV_DECLARE_pack(name, target)
 #define HCONV_DECLARE_pack_input(name, target)                                                                         \
   int name(const void *, halide_buffer_t *, int32_t, int32_t, halide_buffer_t *);
 #define HCONV_DECLARE_transform(name, target)                                                                          \
@@ -51,14 +52,15 @@ template <auto function> constexpr ConvFunction with_tasks() {
     };
 }
 
-#define HCONV_FUNCTIONS_direct(name) with_tasks<name>(), nullptr, nullptr, {}, nullptr
+#define HCONV_FUNCTIONS_direct(name) with_tasks<name>(), nullptr, nullptr, {}, nullptr, nullptr
 #define HCONV_FUNCTIONS_mma(name) HCONV_FUNCTIONS_direct(name)
 #define HCONV_FUNCTIONS_wgmma(name) HCONV_FUNCTIONS_direct(name)
-#define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr, {}, nullptr
-#define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name, {}, nullptr
+#define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr, {}, nullptr, nullptr
+#define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name, {}, nullptr, nullptr
 #define HCONV_FUNCTIONS_transform(name)                                                                                \
-  nullptr, nullptr, nullptr, {name##_input, name##_weights, name##_output}, nullptr
-#define HCONV_FUNCTIONS_spectral_product(name) nullptr, nullptr, nullptr, {}, name
+  nullptr, nullptr, nullptr, {name##_input, name##_weights, name##_output}, nullptr, nullptr
+#define HCONV_FUNCTIONS_spectral_product(name) nullptr, nullptr, nullptr, {}, name, nullptr
+#define HCONV_FUNCTIONS_transpose(name) nullptr, nullptr, nullptr, {}, nullptr, name
 #define HCONV_VARIANT(name, algorithm, type, target, ...)                                                              \
   {#name, Algorithm::algorithm, Type::type, Target::target, __VA_ARGS__, HCONV_FUNCTIONS_##algorithm(name)},
 constexpr Variant variant_rows[] = {
@@ -103,7 +105,8 @@ const Variant *find_variant(const std::string &name) {
 }
 
 const char *name_of(Algorithm algorithm) {
-  constexpr const char *names[] = {"direct", "mma", "wgmma", "transform", "spectral_product", "pack", "pack_input"};
+  constexpr const char *names[] = {"direct",           "mma",  "wgmma",      "transform",
+                                   "spectral_product", "pack", "pack_input", "transpose"};
   return names[static_cast<int>(algorithm)];
 }
 

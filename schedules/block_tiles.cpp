@@ -6,9 +6,13 @@ namespace hconv {
 
 void split_into_blocks(DirectConv2D &conv, Func y, const BlockLoops &loops, const DirectTiles &tiles) {
   Var oh_block("oh_block");
-  y.split(conv.ow, loops.ow, loops.in_ow, tiles.tile_ow, TailStrategy::GuardWithIf)
-      .split(conv.oc, loops.oc, loops.in_oc, tiles.tile_oc, TailStrategy::GuardWithIf)
-      .split(conv.oh, oh_block, loops.in_oh, tiles.tile_oh, TailStrategy::GuardWithIf)
+  y.split(conv.ow, loops.ow, loops.in_ow, tiles.tile_ow, TailStrategy::GuardWithIf);
+  if (tiles.nhwc)
+    y.split(conv.oc, conv.oc, loops.in_piece, 8, TailStrategy::RoundUp)
+        .split(conv.oc, loops.oc, loops.in_oc, tiles.tile_oc / 8, TailStrategy::GuardWithIf);
+  else
+    y.split(conv.oc, loops.oc, loops.in_oc, tiles.tile_oc, TailStrategy::GuardWithIf);
+  y.split(conv.oh, oh_block, loops.in_oh, tiles.tile_oh, TailStrategy::GuardWithIf)
       .fuse(oh_block, conv.b, loops.batch_oh);
 }
 

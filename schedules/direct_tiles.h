@@ -14,6 +14,8 @@ struct DirectTiles {
   int kw;                   // KW is a multiple of this, which is kw_tile; 0: any KW
   int stages;               // depth of the software pipeline; 1 stages and computes in turn
   int warps;                // 32 threads each
+  bool nhwc = false;        // channels of x and y are innermost, multiples of 8 (tensor cores)
+  bool wide_stores = false; // quad_stores makes 16-byte stores of them
 };
 
 } // namespace hconv

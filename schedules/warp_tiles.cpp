@@ -19,12 +19,12 @@ void WarpTiles::spread(Func staged, const Var &channel, const Var &a, const Var 
       .split(row, row, group, warps() * kLanes / parts, TailStrategy::GuardWithIf)
       .fuse(part, group, t)
       .split(t, t, lane, kLanes)
-      .split(t, warp_oc, warp_n, warps_n())
-      .reorder(vec, row, lane, warp_n, warp_oc)
-      .gpu_threads(lane, warp_n, warp_oc);
+      .split(t, thread_z(), thread_y(), neighbours_along_oc ? across_oc : warps_n())
+      .reorder(vec, row, lane, thread_y(), thread_z())
+      .gpu_threads(lane, thread_y(), thread_z());
 }
 
-void WarpTiles::stage(DirectConv2D &conv, const RVar &step, const DirectTiles &tiles, int w_pitch) const {
+void WarpTiles::stage(DirectConv2D &conv, const RVar &step, const DirectTiles &tiles, int w_pitch, int x_pitch) const {
   conv.w_tile.bound_extent(conv.wo, tiles.tile_oc)
       .bound_extent(conv.wx, tiles.kw_tile)
       .bound_extent(conv.wy, tiles.kh_tile)
@@ -40,7 +40,7 @@ void WarpTiles::stage(DirectConv2D &conv, const RVar &step, const DirectTiles &t
       .bound_extent(conv.xc, tiles.ic)
       .bound_extent(conv.xb, 1)
       .reorder_storage(conv.xc, conv.xw, conv.xh, conv.xb)
-      .align_storage(conv.xc, tiles.ic + kVector)
+      .align_storage(conv.xc, x_pitch)
       .compute_at(conv.acc, step);
   spread(conv.x_tile, conv.xc, conv.xw, conv.xh, tiles.ic);
 }

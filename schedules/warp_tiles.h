@@ -13,6 +13,7 @@ struct WarpTiles {
   Halide::Var lane{"lane"}, warp_n{"warp_n"}, warp_oc{"warp_oc"};           // thread indices
   Halide::Var pair{"pair"}, m_half{"m_half"}, nt{"nt"}, mt{"mt"}, eh{"eh"}; // sums of one lane
   int across_ow, across_oh, across_oc;                                      // warps
+  bool neighbours_along_oc = false; // warps of neighbouring threadIdx.y share pixels, not channels
 
   /** A compile error where the warps that the tiles need are not tiles.warps. */
   explicit WarpTiles(const DirectTiles &tiles);
@@ -20,9 +21,13 @@ struct WarpTiles {
   int warps_n() const { return across_ow * across_oh; }
   int warps() const { return warps_n() * across_oc; }
 
-  /** Stages w and x at each step, ic innermost, 16 bytes a thread. Rows of x are 16 bytes longer than their data, which
-   * keeps ldmatrix free of bank conflicts; those of w hold `w_pitch` elements. */
-  void stage(DirectConv2D &conv, const Halide::RVar &step, const DirectTiles &tiles, int w_pitch) const;
+  /** The loops of threadIdx.y and z; lane is threadIdx.x. */
+  const Halide::Var &thread_y() const { return neighbours_along_oc ? warp_oc : warp_n; }
+  const Halide::Var &thread_z() const { return neighbours_along_oc ? warp_n : warp_oc; }
+
+  /** Stages w and x at each step, ic innermost, 16 bytes a thread. Rows hold `w_pitch` and `x_pitch` elements; 16 bytes
+   * more than their data keep ldmatrix free of bank conflicts. */
+  void stage(DirectConv2D &conv, const Halide::RVar &step, const DirectTiles &tiles, int w_pitch, int x_pitch) const;
 
 private:
   void spread(Halide::Func staged, const Halide::Var &channel, const Halide::Var &a, const Halide::Var &b,

@@ -19,13 +19,14 @@ def measure(case, mode, clock, who="hconv", one_call=False) -> Record:
     shape = case.shape
     common = dict(shape=str(shape), kind=case.kind, mode=mode, who=who, flops=shape.flops)
     try:
-        plan = hconv.Plan.for_arrays(case.x, case.w, shape.padding, mode)
-        output = GuardedOutput(shape.output, case.kind, case.device)
+        x, w = case.inputs
+        plan = hconv.Plan.for_arrays(x, w, shape.padding, mode)
+        output = GuardedOutput(shape.output, case.kind, case.device, case.layout)
         if one_call:
             def call():
-                return hconv.conv2d(case.x, case.w, padding=shape.padding, math=mode, out=output.y)
+                return hconv.conv2d(x, w, padding=shape.padding, math=mode, out=output.y)
         else:
-            call = plan.prepare(case.x, plan.pack(case.w), out=output.y)
+            call = plan.prepare(x, plan.pack(w), out=output.y)
         y = call()
         clock.synchronize()
         limit = (transform_bound(shape.in_channels, case.kind) if "_transform_" in plan.variant
@@ -63,7 +64,7 @@ def measure_variants(case, mode, clock) -> list:
     for name in variant_names(hconv.list_variants(), case.kind, case.device):
         with pinned(name):
             try:
-                hconv.Plan.for_arrays(case.x, case.w, case.shape.padding, mode)
+                hconv.Plan.for_arrays(*case.inputs, case.shape.padding, mode)
             except (hconv.Unsupported, hconv.InvalidArgument, hconv.NoDevice):
                 continue
             record = measure(case, mode, clock, "hconv variant")

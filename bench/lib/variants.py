@@ -14,7 +14,7 @@ def variant_names(listed, kind: str, device: str) -> list:
             if row["target"].startswith("cpu") != (device == "cuda") and row["target"] != "halide_ptx"]
     names = []
     for row in rows:
-        if row["algorithm"].startswith(("pack", "spectral")) or row["type"] not in (kind, TYPE_NAMES[kind]):
+        if row["algorithm"].startswith(("pack", "transpose", "spectral")) or row["type"] not in (kind, TYPE_NAMES[kind]):
             continue
         products = [f"+{other['name']}" for other in rows if row["algorithm"] == "transform"
                     and (other["algorithm"], other["target"]) == ("spectral_product", row["target"])]

@@ -234,6 +234,58 @@ template <typename T, int N> HCONV_DEVICE void scatter(T *p, const vec<int, N> &
     p[at.lane[i]] = v.lane[i];
 }
 
+/** Of four tiles of 8x8 elements a lane holds two neighbours each: row g, columns 2 q and 2 q + 1, lane = 4 g + q.
+ * Afterwards it holds row g of tile q, 8 neighbours. */
+template <typename T> HCONV_DEVICE void exchange(T *values) {
+  unsigned r[4];
+  memcpy(r, values, sizeof r);
+  exchange_quad(r);
+  memcpy(values, r, sizeof r);
+}
+
+/** As exchange, but afterwards it holds column g of tile q. */
+template <typename T> HCONV_DEVICE void transpose_and_exchange(T *values) {
+  unsigned r[4];
+  memcpy(r, values, sizeof r);
+  for (int i = 0; i < 4; i++)
+    transpose_matrix(r[i]);
+  exchange_quad(r);
+  memcpy(values, r, sizeof r);
+}
+
+/** Stores 8 16-bit elements by the widest stores that the address allows. */
+template <typename T> HCONV_DEVICE void store_row(T *p, const T *values) {
+  unsigned r[4];
+  memcpy(r, values, sizeof r);
+  const uintptr_t place = reinterpret_cast<uintptr_t>(p);
+  if (place % 16 == 0) {
+    uint4 whole;
+    memcpy(&whole, r, sizeof whole);
+    *reinterpret_cast<uint4 *>(p) = whole;
+  } else if (place % 8 == 0) {
+    uint2 half[2];
+    memcpy(half, r, sizeof half);
+    reinterpret_cast<uint2 *>(p)[0] = half[0];
+    reinterpret_cast<uint2 *>(p)[1] = half[1];
+  } else if (place % 4 == 0) {
+    for (int i = 0; i < 4; i++)
+      reinterpret_cast<uint32_t *>(p)[i] = r[i];
+  } else {
+    p[0] = values[0];
+    for (int i = 0; i < 3; i++)
+      reinterpret_cast<uint32_t *>(p + 1)[i] = r[i] >> 16 | r[i + 1] << 16;
+    p[7] = values[7];
+  }
+}
+
+/** Stores those of 8 elements whose bit is set in the mask. */
+template <typename T> HCONV_DEVICE void store_some(T *p, const T *values, int mask) {
+  for (int i = 0; i < 8; i++) {
+    if (mask >> i & 1)
+      p[i] = values[i];
+  }
+}
+
 /** ldmatrix into 4 or 2 consecutive registers of a thread's fragment array. */
 HCONV_DEVICE void load_matrix_x4(uint32_t *fragment, const void *row) {
   unsigned r[4];
@@ -261,14 +313,25 @@ HCONV_MMA(mma_bf16, mma_m16n8k16_bf16)
 HCONV_MMA(mma_f16, mma_m16n8k16_f16)
 #undef HCONV_MMA
 
+/** The address field of a descriptor of wgmma's, in units of 16 bytes. */
+HCONV_DEVICE uint64_t descriptor_address(const void *first) {
+  return shared_address(first) >> 4 & 0x3fff;
+}
+
 /** The descriptor of a matrix of rows of Bytes bytes, one behind the other in shared memory, in the layout with the
- * swizzle of that size. Every 8 rows start at a multiple of 8 * Bytes; `first` is the first element wanted, in row 0 of
- * such 8. */
+ * swizzle of that size. Every 8 rows start at a multiple of 8 * Bytes; `first` is in row 0 of such 8. */
 template <int Bytes> HCONV_DEVICE uint64_t matrix_descriptor(const void *first) {
   static_assert(Bytes == 32 || Bytes == 64 || Bytes == 128, "the swizzles are of 32, 64 and 128 bytes");
   constexpr uint64_t layout = Bytes == 128 ? 1 : Bytes == 64 ? 2 : 3;
   constexpr uint64_t eight_rows = 8 * Bytes / 16;
-  return layout << 62 | eight_rows << 32 | 1 << 16 | (shared_address(first) >> 4 & 0x3fff);
+  return layout << 62 | eight_rows << 32 | 1 << 16 | descriptor_address(first);
+}
+
+/** The descriptor of a matrix in planes without a swizzle: pieces of 8 elements, those of 8 neighbouring rows one
+ * behind the other; Plane bytes from a piece to the next one of its row, Group bytes from 8 rows to the next 8. */
+template <int Plane, int Group> HCONV_DEVICE uint64_t planar_descriptor(const void *first) {
+  static_assert(Plane % 16 == 0 && Plane < 1 << 18 && Group % 16 == 0 && Group < 1 << 18, "distances in 16 bytes");
+  return uint64_t(Group / 16) << 32 | uint64_t(Plane / 16) << 16 | descriptor_address(first);
 }
 
 } // namespace hconv

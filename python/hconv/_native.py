@@ -36,7 +36,8 @@ class Padding(ctypes.Structure):
 class CProblem(ctypes.Structure):
     _fields_ = [("dtype", DLDataType), ("device", DLDevice), ("math", c_int), ("batch", c_int64),
                 ("in_channels", c_int64), ("height", c_int64), ("width", c_int64), ("out_channels", c_int64),
-                ("kernel_height", c_int64), ("kernel_width", c_int64), ("padding", Padding)]
+                ("kernel_height", c_int64), ("kernel_width", c_int64), ("padding", Padding),
+                ("layout", c_int)]
 
 
 _TENSOR, _PADDING, _PROBLEM, _SIZE = POINTER(DLTensor), POINTER(Padding), POINTER(CProblem), POINTER(c_size_t)

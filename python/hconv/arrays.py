@@ -142,13 +142,18 @@ class Descriptor:
         self.reference = ctypes.byref(self.native)
 
 
-def empty_like_kind(model, shape, dtype: str, device: DLDevice):
-    """An uninitialised array of the same kind as `model` (numpy, torch or DeviceArray) on the device."""
+def empty_like_kind(model, shape, dtype: str, device: DLDevice, layout: str = "nchw"):
+    """An uninitialised array of the same kind as `model` (numpy, torch or DeviceArray, which is always nchw) on the
+    device."""
+    batch, channels, height, width = shape
     if is_torch(model):
         torch = sys.modules["torch"]
-        return torch.empty(tuple(shape), dtype=getattr(torch, dtype), device=model.device)
+        order = {"memory_format": torch.channels_last} if layout == "nhwc" else {}
+        return torch.empty(tuple(shape), dtype=getattr(torch, dtype), device=model.device, **order)
     if isinstance(model, DeviceArray):
         return DeviceArray(shape, dtype, device)
+    if layout == "nhwc":
+        return numpy.empty((batch, height, width, channels), _NUMPY[dtype]).transpose(0, 3, 1, 2)
     return numpy.empty(tuple(shape), _NUMPY[dtype])
 
 

@@ -14,12 +14,19 @@ from .arrays import (Descriptor, DeviceArray, Stream, device_guard, empty_bytes,
                      parse_device, to_device, type_name)
 
 _MATH = {"fp32": 0, "strict": 1, "tf32": 2}
+_LAYOUTS = ("nchw", "nhwc")  # hconv_layout
 
 
 def _math(name: str) -> int:
     if name not in _MATH:
         raise ValueError(f'math is "{name}"; expected one of {", ".join(_MATH)}.')
     return _MATH[name]
+
+
+def _layout(name: str) -> int:
+    if name not in _LAYOUTS:
+        raise ValueError(f'layout is "{name}"; expected one of {", ".join(_LAYOUTS)}.')
+    return _LAYOUTS.index(name)
 
 
 def _padding(padding) -> Padding:
@@ -38,7 +45,8 @@ def _padding(padding) -> Padding:
 @dataclasses.dataclass(frozen=True)
 class Problem:
     """One convolution without its data: x[batch, in_channels, height, width], w[out_channels, in_channels, kernel_height,
-    kernel_width]. dtype: float32, bfloat16, float16; device: cpu, cuda, cuda:N; math: fp32, strict, tf32."""
+    kernel_width]. dtype: float32, bfloat16, float16; device: cpu, cuda, cuda:N; math: fp32, strict, tf32; layout: in which
+    order x and y lie in memory, nchw (row-major) or nhwc (PyTorch's channels_last). Shapes are B, C, H, W in either."""
 
     batch: int
     in_channels: int
@@ -51,16 +59,19 @@ class Problem:
     device: str = "cpu"
     padding: int | tuple = 0
     math: str = "fp32"
+    layout: str = "nchw"
 
     @classmethod
     def from_arrays(cls, x, w, padding=0, math="fp32") -> "Problem":
-        """The problem of two arrays, checked by the library: raises InvalidArgument or Unsupported."""
+        """The problem of two arrays, checked by the library: raises InvalidArgument or Unsupported. The layout is that of
+        x, nchw where its strides are those of both."""
         x, w, sides, native = Descriptor(x, "x"), Descriptor(w, "w"), _padding(padding), CProblem()
         check(library().hconv_problem_from_tensors(x.reference, w.reference, ctypes.byref(sides), _math(math),
                                                    ctypes.byref(native)))
         device = "cpu" if native.device.device_type == CPU else f"cuda:{native.device.device_id}"
         return cls(native.batch, native.in_channels, native.height, native.width, native.out_channels,
-                   native.kernel_height, native.kernel_width, x.dtype, device, padding, math)
+                   native.kernel_height, native.kernel_width, x.dtype, device, padding, math,
+                   _LAYOUTS[native.layout])
 
     @property
     def output_shape(self) -> tuple:
@@ -78,7 +89,7 @@ class Problem:
     def native(self) -> CProblem:
         return CProblem(native_type(self.dtype), parse_device(self.device), _math(self.math), self.batch,
                         self.in_channels, self.height, self.width, self.out_channels, self.kernel_height,
-                        self.kernel_width, _padding(self.padding))
+                        self.kernel_width, _padding(self.padding), _layout(self.layout))
 
 
 def _aligned_bytes(model, count: int, device: DLDevice):
@@ -195,7 +206,7 @@ class Plan:
         source, stream = Descriptor(x, "x"), Stream(x, stream)
         with stream.allocating():
             if out is None:
-                out = empty_like_kind(x, self.output_shape, source.dtype, source.device)
+                out = empty_like_kind(x, self.output_shape, source.dtype, source.device, self.problem.layout)
             count = self.workspace_bytes if workspace_bytes is None else workspace_bytes
             workspace = (*_aligned_bytes(x, count, self._native.device), count)
         _check_writeable(out)
@@ -219,7 +230,8 @@ def conv2d(x, w, bias=None, padding=0, math="fp32", out=None, device=None, strea
     """y[b,oc,oh,ow] = bias[oc] + sum of x[b,ic,oh+kh-top,ow+kw-left] * w[oc,ic,kh,kw] (cross-correlation, stride 1).
 
     x[B,IC,H,W], w[OC,IC,KH,KW], bias[OC] and y are numpy arrays, torch tensors or DeviceArrays of one type (float32,
-    float16, bfloat16) on one device; row-major contiguous. padding: zeros around x, an int, (vertical, horizontal) or
+    float16, bfloat16) on one device, dense: row-major or, as PyTorch's channels_last, with the channels innermost, x and y
+    alike. padding: zeros around x, an int, (vertical, horizontal) or
     (top, bottom, left, right). math: "fp32", "strict" or "tf32". Returns `out`, or a new array of x's kind. There is no
     gradient. numpy arrays are computed on the CPU, or, with device="cuda", copied there and back.
 
@@ -237,7 +249,7 @@ def conv2d(x, w, bias=None, padding=0, math="fp32", out=None, device=None, strea
     if out is None:
         problem = Problem.from_arrays(x, w, padding, math)
         with stream.allocating():
-            out = empty_like_kind(x, problem.output_shape, source.dtype, source.device)
+            out = empty_like_kind(x, problem.output_shape, source.dtype, source.device, problem.layout)
     _check_writeable(out)
     target = Descriptor(out, "out")
     stream.uses(x, w, bias, out)

@@ -38,16 +38,19 @@ def reference_fft(x, w, padding, spectrum_bytes=1 << 30):
 
 
 class Case:
-    """One shape in one type: x, w, and the reference of exactly these (already rounded) values."""
+    """One shape in one type: x, w, and the reference of exactly these (already rounded) values. `inputs` are x
+    and w in the layout, with nhwc channels_last."""
 
-    def __init__(self, shape, kind: str, device: str, generator):
-        self.shape, self.kind, self.device = shape, kind, device
+    def __init__(self, shape, kind: str, device: str, generator, layout: str = "nchw"):
+        self.shape, self.kind, self.device, self.layout = shape, kind, device, layout
         size = (shape.batch, shape.in_channels, shape.height, shape.width)
         kernel = (shape.out_channels, shape.in_channels, shape.kernel_height, shape.kernel_width)
         self.x = torch.randn(size, device=device, generator=generator).to(TYPES[kind])
         self.w = torch.randn(kernel, device=device, generator=generator).to(TYPES[kind])
         compute = reference_direct if shape.flops < DIRECT_FLOPS else reference_fft
         self.reference = compute(self.x, self.w, shape.padding)
+        order = torch.channels_last if layout == "nhwc" else torch.contiguous_format
+        self.inputs = tuple(t.contiguous(memory_format=order) for t in (self.x, self.w))
 
     def check(self, y, limit: Bound) -> tuple:
         """(relative L2 error, "" or why the result is wrong)."""
@@ -63,10 +66,13 @@ class GuardedOutput:
 
     STRIP, PATTERN = 256, -1.5
 
-    def __init__(self, shape, kind: str, device: str):
+    def __init__(self, shape, kind: str, device: str, layout: str = "nchw"):
         count = math.prod(shape)
         self.memory = torch.full((count + 2 * self.STRIP,), self.PATTERN, dtype=TYPES[kind], device=device)
-        self.y = self.memory[self.STRIP:self.STRIP + count].view(shape)
+        batch, channels, height, width = shape
+        inside = self.memory[self.STRIP:self.STRIP + count]
+        self.y = (inside.view(batch, height, width, channels).permute(0, 3, 1, 2) if layout == "nhwc"
+                  else inside.view(shape))
         self.y.fill_(math.nan)
 
     def damage(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from .problem import Problem  # before manifest: it adds the path
+from .problem import LAYOUT, Problem  # before manifest: it adds the path
 
 import manifest  # noqa: E402  isort: skip
 
@@ -55,10 +55,11 @@ class Candidate:
 
 
 def shipped_candidates(manifest_text: str, problem: Problem) -> list[Candidate]:
-    """The candidates that the manifest already has for a problem's type and target; of transform each with each product."""
+    """The candidates that the manifest already has for a problem's type and target, in the layout that is tuned; of
+    transform each with each product."""
     found, transforms, products = [], [], []
     for variant in manifest.parse(manifest_text):
-        if variant.target != problem.target:
+        if variant.target != problem.target or variant.params.get("layout", 0) != manifest.LAYOUTS.index(LAYOUT):
             continue
         if variant.algorithm == "spectral_product":
             products.append(variant)

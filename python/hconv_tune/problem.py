@@ -15,7 +15,8 @@ from hconv_measure.shapes import Shape  # noqa: E402
 TYPES, MODES = ("f32", "bf16", "f16"), ("fp32", "strict", "tf32")
 CPU_TARGETS = ("cpu_avx512", "cpu_avx2", "cpu_baseline")
 TARGETS = ("cuda", *CPU_TARGETS)
-LAYOUT = "nchw"  # the only one there is
+LAYOUTS = ("nchw", "nhwc")  # of tables
+LAYOUT = "nchw"  # the one that is tuned
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ import math
 import re
 from pathlib import Path
 
-from .problem import LAYOUT, MODES, TYPES
+from .problem import LAYOUTS, MODES, TYPES
 
 DEVICE = re.compile(r"sm_[1-9][0-9]{1,2}a?|cpu_avx512|cpu_avx2|cpu_baseline")
 VARIANT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\+[A-Za-z_][A-Za-z0-9_]*)?")
@@ -43,16 +43,17 @@ class Entry:
     date: str
     runs: int
     threads: int = 0
+    layout: str = "nchw"
 
     @property
     def key(self) -> tuple:
         """What two entries of a table must not share."""
-        return self.device, self.type, self.mode, self.extents
+        return self.device, self.type, self.mode, self.layout, self.extents
 
     def __str__(self) -> str:
         threads = f" threads={self.threads}" if self.threads else ""
-        return (f"{self.device} {self.type} {self.mode} {LAYOUT} {','.join(map(str, self.extents))} -> {self.variant} "
-                f"ms={self.ms} date={self.date} runs={self.runs}{threads}")
+        return (f"{self.device} {self.type} {self.mode} {self.layout} {','.join(map(str, self.extents))} -> "
+                f"{self.variant} ms={self.ms} date={self.date} runs={self.runs}{threads}")
 
 
 def milliseconds(value: float) -> str:
@@ -138,7 +139,7 @@ def parse_line(line: str) -> Entry:
                          "cpu_avx512, cpu_avx2 or cpu_baseline.")
     _one_of("type", type, TYPES)
     _one_of("mode", mode, MODES)
-    _one_of("layout", layout, (LAYOUT,))
+    _one_of("layout", layout, LAYOUTS)
     numbers = _extents(extents)
     if not VARIANT.fullmatch(variant):
         raise TableError(f"The variant is {quoted(variant)}; expected a name that `hconv list` shows, of a transform "
@@ -150,7 +151,8 @@ def parse_line(line: str) -> Entry:
         raise TableError("threads= is missing; expected it after runs= of an entry for a CPU.")
     if not on_cpu and len(words) == 11:
         raise TableError(f"Found {quoted(words[10])}; expected nothing after runs= of an entry for a GPU.")
-    return Entry(device, type, mode, numbers, variant, ms, date, runs, _number("threads", values[3], 1) if on_cpu else 0)
+    return Entry(device, type, mode, numbers, variant, ms, date, runs,
+                 _number("threads", values[3], 1) if on_cpu else 0, layout)
 
 
 def parse(text: str, file_name: str) -> list[Entry]:

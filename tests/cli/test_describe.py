@@ -104,6 +104,25 @@ def test_bench(cli, device, type_name):
     assert results[2]["operations"] == 2 * (2 * 5 * 9 * 9) * (3 * 4 * 4)
 
 
+@pytest.mark.parametrize("type_name", ["f32", "bf16"])
+def test_bench_of_channels_last(cli, device, type_name):
+    document = cli.json("bench", "2,5,9,8,3,3,16", "1,8,7,7,3,3,6,1:0:2:1", "--type", type_name, "--device", device,
+                        "--layout", "nhwc", "--repeat", 1)
+    assert document["layout"] == "nhwc"
+    for result in document["results"]:
+        assert result["right"] and result["checked"] == result["outputs"] > 0
+
+
+def test_explain_of_channels_last(cli):
+    arguments = ("explain", "2,16,9,9,3,3,16", "--type", "bf16", "--layout", "nhwc")
+    document = cli.json(*arguments, "--device", "cuda", **NO_DRIVER)
+    assert document["problem"]["layout"] == "nhwc" and document["conversion"] is None
+    assert "_nhwc_" in document["variant"]["name"] and document["workspace_bytes"] == 0
+    document = cli.json(*arguments, "--device", "cpu", **NO_DRIVER)
+    assert document["conversion"]["x_bytes"] >= 2 * 2 * 16 * 9 * 9 <= document["minimum_workspace_bytes"]
+    assert cli.refused(2, "explain", "1,1,3,3,1,1", "--layout", "hwcn").endswith("expected nchw or nhwc.\n")
+
+
 def test_bench_text(cli, device):
     lines = cli.ok("bench", "1,2,8,8,3,3", "--device", device, "--repeat", 1).stdout.splitlines()
     assert lines[0].startswith(f"device {device}") and "type f32, math fp32" in lines[0]

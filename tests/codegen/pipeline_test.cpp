@@ -91,6 +91,29 @@ TEST(Pipeline, GuardedCopiesAreZeroFilled) {
 }
 
 // Only a copy is asynchronous: a computed value is stored as it is.
+// The same for 16 bytes, where one condition holds for all of them.
+TEST(Pipeline, GuardedWideCopiesAreZeroFilled) {
+  auto text = [](const Expr &condition) {
+    return text_of([=] {
+      const auto address = [](const char *array) {
+        return Call::make(Handle(), kAddressOf, {load(array, lane * 4)}, Call::PureExtern);
+      };
+      const Expr wide = Call::make(Float(32, 4), "hconv::load_aligned", {address("x")}, Call::PureExtern);
+      const Expr value = Select::make(condition, wide, make_zero(Float(32, 4)));
+      const Stmt copy =
+          Evaluate::make(Call::make(Int(32), "hconv::store_aligned", {address("tile"), value}, Call::Extern));
+      return piped(loop("sum.s1.k", 4, Block::make({produce("tile", copy), barrier(), compute})));
+    });
+  };
+  const std::string all = text(Broadcast::make(lane < var("W"), 4));
+  EXPECT_NE(all.find("hconv::cp_async16("), std::string::npos) << all;
+  EXPECT_NE(all.find("select(threadIdx.x < W, 16, 0)"), std::string::npos) << all;
+  EXPECT_EQ(all.find("store_aligned"), std::string::npos) << all;
+  const std::string each = text(Ramp::make(lane, 1, 4) < Broadcast::make(var("W"), 4));
+  EXPECT_EQ(each.find("hconv::cp_async16("), std::string::npos) << each;
+  EXPECT_NE(each.find("store_aligned"), std::string::npos) << each;
+}
+
 TEST(Pipeline, ComputedValuesStayPlainStores) {
   const std::string text = text_of([] {
     return piped(loop("sum.s1.k", 4,

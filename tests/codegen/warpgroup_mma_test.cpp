@@ -40,6 +40,15 @@ TEST(WarpgroupMma, ThreeTapsWithoutAPipeline) {
   expect_golden(text_of([] { return cuda_of(wgmma_product(BFloat(16), 3), asking(1)); }), "cu");
 }
 
+// B moves by a row a tap, so its rows start anywhere: they lie in planes.
+TEST(WarpgroupMma, PlanarInAPipelineOfTwo) {
+  expect_golden(text_of([] { return cuda_of(wgmma_product(Float(16), 3, true), asking(2)); }), "cu");
+}
+
+TEST(WarpgroupMma, PlanarWithoutAPipeline) {
+  expect_golden(text_of([] { return cuda_of(wgmma_product(BFloat(16), 3, true), asking(1)); }), "cu");
+}
+
 /** Runs a kernel of 128 threads as host threads on plain SIMT code. */
 const char *const kBlock = R"(
 const int M = 64, N = 128, K = 64, A = M + TAPS - 1;
@@ -149,6 +158,15 @@ TEST(WarpgroupMma, DescribesRowsOf32And64Elements) {
   EXPECT_TRUE(has(longer, "hconv::matrix_descriptor<128>")) << longer;
 }
 
+TEST(WarpgroupMma, RowsThatStartAnywhereLieInPlanes) {
+  // 2560 + 32 is no multiple of 8 rows of 32.
+  const std::string moved = changed([](Nest &n) {
+    n.b += 32;
+    n.size += 32;
+  });
+  EXPECT_TRUE(has(moved, "planar_descriptor<1040, 128>")) << moved;
+}
+
 TEST(WarpgroupMma, FencesPlainStoresWithoutAPipeline) {
   auto staged = [](bool pipelined) {
     return text_of([=] {
@@ -189,16 +207,16 @@ TEST(WarpgroupMma, RefusesColumnsThatNoDescriptorFits) {
                  [](Nest &n) { n.b = 2560 + (nt * 8 + q * 2 + pair) * 24 + step * 8 + k; });
   expect_refusal(kB + "'s row 2 is not behind the one before it",
                  [](Nest &n) { n.b = 2560 + (nt * 16 + q * 4 + pair) * 32 + step * 16 + k; });
-  expect_refusal(kB + " is not dense along step",
+  expect_refusal(kB + " is not dense along the steps of s.step",
                  [](Nest &n) { n.b = 2560 + (nt * 8 + q * 2 + pair) * 32 + step * 8 + k; });
   expect_refusal(kB + "'s rows are shorter than all steps", [](Nest &n) { n.step_extent = 4; });
   expect_refusal(kB + " differs between the warps of a warpgroup", [](Nest &n) { n.b += warp * 256; });
-  // 2560 + 32 is no multiple of 8 rows of 32.
-  expect_refusal(kB + "'s address 2592 is not proved a multiple of 8 rows", [](Nest &n) { n.b += 32; });
   expect_refusal(kB + "'s address", [](Nest &n) { n.b += var("start") * 256; });
-  for (const int tiles : {4, 64}) {
-    expect_refusal(kCannot + "it has " + std::to_string(8 * tiles) + " columns, expected 64, 128, 192 or 256",
-                   [=](Nest &n) {
+  // 512 are too many for one, and the loop is not cut.
+  for (const auto &[tiles, columns] : {std::pair<int, int>{3, 24}, {64, 8}}) {
+    expect_refusal(kCannot + "an instruction would have " + std::to_string(columns) + " columns, expected 56, 112 or " +
+                       "a multiple of 32 up to 256",
+                   [tiles = tiles](Nest &n) {
                      n.nt_extent = tiles;
                      n.acc = (m_half * tiles + nt) * 2 + pair;
                    });
@@ -210,14 +228,14 @@ TEST(WarpgroupMma, RefusesColumnsThatNoDescriptorFits) {
 TEST(WarpgroupMma, RefusesAccessesOfTheRowsThatItCannotMove) {
   auto beside = [](const Stmt &other) { return [=](Nest &n) { n.other = other; }; };
   const Expr value = Nest::load("x", BFloat(16), 0);
-  expect_refusal("may lie in its swizzled rows, elements 2560 to 4607, or outside of them",
+  expect_refusal("may lie in the rows that wgmma reads, elements 2560 to 4607, or outside of them",
                  beside(Nest::store("tile", value, 2500 + lane * 8)));
   auto vector_store = [&](int lanes) {
     const Expr address = Call::make(Handle(), kAddressOf, {Nest::load("tile", BFloat(16), 2560)}, Call::PureExtern);
     return Evaluate::make(
         Call::make(Int(32), "hconv::store_aligned", {address, Broadcast::make(value, lanes)}, Call::Extern));
   };
-  expect_refusal("of the swizzled rows of tile is none of 16 aligned bytes or less", beside(vector_store(16)));
+  expect_refusal("that wgmma reads is none of 16 aligned bytes or less", beside(vector_store(16)));
   EXPECT_TRUE(has(changed(beside(vector_store(8))), "hconv::store_aligned"));
 }
 

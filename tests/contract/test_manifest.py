@@ -39,6 +39,18 @@ def test_name_of_a_tensor_core_variant_and_of_its_input_packing():
     assert only("pack_input b16 cuda").name == "pack_input_b16_cuda"
 
 
+def test_the_layout_is_in_name_table_and_generator_params():
+    nhwc = only(f"mma bf16 cuda {WARP_TILE} layout=nhwc")
+    assert nhwc.name == "conv2d_mma_bf16_nhwc_oc128x64_t64x32_ic32_kwany_kt1_s4_w4_cuda"
+    assert nhwc.generator_params()[-1] == "layout=nhwc" and nhwc.table_row().endswith(", 1)")
+    packing = only("pack_input b16 cuda layout=nhwc")
+    assert packing.name == "pack_input_b16_nhwc_cuda" and packing.generator_params() == ["bits=16", "layout=nhwc"]
+    nchw = only(f"mma bf16 cuda {WARP_TILE}")
+    assert only(f"mma bf16 cuda {WARP_TILE} layout=nchw").name == nchw.name
+    assert not any("layout" in word for word in nchw.generator_params()) and nchw.table_row().endswith(", 0)")
+    assert only("transpose b16 cpu").functions() == [("transpose_b16_cpu", "transpose")]
+
+
 def test_tensor_core_variants_count_warps_instead_of_threads():
     rows = WARP_TILE.replace("warps=4", "warps=8") + " tile_oh=4 thread_oh=2"
     assert only(f"mma bf16 cuda {rows}").params["warps"] == 8
@@ -64,7 +76,7 @@ def test_a_transform_variant_is_three_functions_of_one_row():
     assert variant.functions() == [(f"{name}_input", "spectrum_input"), (f"{name}_weights", "spectrum_weights"),
                                    (f"{name}_output", "spectrum_output")]
     assert variant.generator_params() == ["type=bfloat16", "fft_h=16", "fft_w=64"]
-    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0, 0)"
+    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0, 0, 0)"
     calls = manifest.to_cmake([variant])
     assert calls.count("hconv_variant(") == 3
     assert f"hconv_variant({name}_output transform bf16 cpu_avx2 spectrum_output\n" in calls
@@ -89,7 +101,7 @@ def test_generators_of_the_algorithms():
 def test_each_key_alone_makes_another_name():
     base = {"tile_oc": 32, "tile_ow": 64, "tile_oh": 1, "thread_oc": 4, "thread_ow": 4, "ic": 8, "kw_tile": 4, "kw": 0,
             "stages": 3, "warps": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
-    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products", "sum_ic"}
+    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products", "sum_ic", "layout"}
     names = {manifest.variant_name("direct", "f32", "cuda", base)}
     for key in base:
         names.add(manifest.variant_name("direct", "f32", "cuda", {**base, key: base[key] + 1}))
@@ -116,10 +128,10 @@ def test_generator_params_spell_the_type_for_halide():
 
 
 def test_table_row_has_zero_for_what_a_variant_does_not_have():
-    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 17 + "0)"
+    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 18 + "0)"
     assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").table_row() == (
         "HCONV_VARIANT(conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2, direct, f32, cpu_avx2, "
-        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0)")
+        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0)")
 
 
 def test_halide_targets_say_which_backend():
@@ -131,7 +143,7 @@ def test_halide_targets_say_which_backend():
 @pytest.mark.parametrize("line, sentence", [
     ("direct f32", "The line has 2 word(s)"),
     (f"winograd f32 cuda {TILE}", "The algorithm is 'winograd', expected one of direct, mma, pack, "
-     "pack_input, spectral_product, transform, wgmma."),
+     "pack_input, spectral_product, transform, transpose, wgmma."),
     (f"direct f64 cuda {TILE}", "A type of 'direct' is 'f64', expected one of bf16, f16, f32."),
     (f"direct f32,f32 cuda {TILE}", "The type 'f32' is given twice."),
     (f"direct f32, cuda {TILE}", "A type of 'direct' is ''"),
@@ -146,7 +158,10 @@ def test_halide_targets_say_which_backend():
     (f"direct f32 cuda {TILE.replace('warps=4', 'warps=8')}", "The tiles make 128 threads, but warps=8 are 256."),
     (f"direct f32 cuda {TILE.replace('thread_oc=4', 'thread_oc=5')}", "tile_oc is 32, expected a multiple of thread_oc=5"),
     ("pack b32 cuda ic=8", "A pack variant takes no keys, but 'ic' is given."),
-    ("pack_input b16 cuda ic=8", "A pack_input variant takes no keys, but 'ic' is given."),
+    ("pack_input b16 cuda ic=8", "A pack_input variant takes no ic; it takes layout."),
+    ("pack_input b16 cuda layout=nwhc", "layout is 'nwhc', expected one of nchw, nhwc."),
+    (f"direct f32 cuda {TILE} layout=nhwc", "A direct variant takes no layout; it takes tile_oc, "),
+    (f"wgmma bf16 cuda {WARP_TILE} layout=1", "layout is '1', expected one of nchw, nhwc."),
     ("pack_input b32 cuda", "A type of 'pack_input' is 'b32', expected one of b16."),
     ("pack_input b16 cpu", "The target of 'pack_input' is 'cpu', expected one of cuda."),
     (f"mma f32 cuda {WARP_TILE}", "A type of 'mma' is 'f32', expected one of bf16, f16."),
@@ -207,7 +222,8 @@ def test_the_project_manifest_covers_every_type_on_every_kind_of_device(root):
     have = {(v.algorithm, v.type, v.target) for v in variants}
     for target in ("cuda", "cpu_baseline", "cpu_avx2", "cpu_avx512"):
         assert {("direct", type, target) for type in manifest.FLOAT_TYPES} <= have
-    assert {("pack", type, target) for type in manifest.BIT_TYPES for target in ("cuda", "cpu")} <= have
+    assert {(algorithm, type, target) for algorithm in ("pack", "transpose") for type in manifest.BIT_TYPES
+            for target in ("cuda", "cpu")} <= have
 
 
 @pytest.mark.parametrize("tile", [(32, 64, 3, 4), (64, 32, 3, 8), (64, 64, 4, 8), (32, 128, 3, 4), (64, 128, 4, 8)])

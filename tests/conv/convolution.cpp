@@ -8,21 +8,47 @@ namespace hconv_test {
 
 namespace {
 
+/** Elements of [B, C, H, W] in the order of a layout, from those in row-major order; or, with `back`, the reverse. */
+Elements reordered(const Elements &from, const std::vector<int64_t> &shape, hconv_layout layout, bool back = false) {
+  if (layout == HCONV_LAYOUT_NCHW)
+    return from;
+  Elements to(from.type(), from.size());
+  const size_t C = shape[1], pixels = shape[2] * shape[3];
+  for (size_t i = 0; i < from.size(); i++) {
+    const size_t p = i % pixels, c = i / pixels % C, b = i / pixels / C, other = (b * pixels + p) * C + c;
+    to.set_bits(back ? i : other, from.bits(back ? other : i));
+  }
+  return to;
+}
+
 /** A DLTensor over a buffer, with the storage for its extents. */
 struct Tensor {
   GuardedBuffer buffer;
-  std::vector<int64_t> extents;
+  std::vector<int64_t> extents, strides;
   DLTensor dl;
 
-  Tensor(Element type, std::vector<int64_t> shape, size_t count, int offset)
-      : buffer(count * bytes_of(type), offset < 0 ? bytes_of(type) : 64, std::max(offset, 0) * bytes_of(type)),
+  /** Of NHWC, 16 bytes are the least alignment that kernels may ask for. */
+  Tensor(Element type, std::vector<int64_t> shape, size_t count, int offset, hconv_layout layout = HCONV_LAYOUT_NCHW)
+      : buffer(count * bytes_of(type),
+               offset >= 0                   ? 64
+               : layout == HCONV_LAYOUT_NHWC ? 16
+                                             : bytes_of(type),
+               std::max(offset, 0) * bytes_of(type)),
         extents(std::move(shape)) {
-    dl = {buffer.data(), test_device(), int32_t(extents.size()), dl_type(type), extents.data(), nullptr, 0};
+    if (layout == HCONV_LAYOUT_NHWC)
+      strides = {extents[1] * extents[2] * extents[3], 1, extents[3] * extents[1], extents[1]};
+    dl = {buffer.data(),
+          test_device(),
+          int32_t(extents.size()),
+          dl_type(type),
+          extents.data(),
+          strides.empty() ? nullptr : strides.data(),
+          0};
   }
 
-  Tensor(const Elements &values, std::vector<int64_t> shape, int offset)
-      : Tensor(values.type(), std::move(shape), values.size(), offset) {
-    buffer.upload(values.data(), values.size_bytes());
+  Tensor(const Elements &values, std::vector<int64_t> shape, int offset, hconv_layout layout = HCONV_LAYOUT_NCHW)
+      : Tensor(values.type(), std::move(shape), values.size(), offset, layout) {
+    buffer.upload(reordered(values, extents, layout).data(), values.size_bytes());
   }
 };
 
@@ -58,10 +84,11 @@ testing::AssertionResult compare(const Shape &shape, const Elements &y, const st
 
 } // namespace
 
-Convolution::Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math)
-    : shape_(shape), type_(type) {
-  hconv_problem problem = {dl_type(type), test_device(), math,     shape.B,  shape.IC, shape.H,
-                           shape.W,       shape.OC,      shape.KH, shape.KW, shape.pad};
+Convolution::Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math,
+                         hconv_layout layout)
+    : shape_(shape), type_(type), layout_(layout), weights_layout_(layout) {
+  hconv_problem problem = {dl_type(type), test_device(), math,     shape.B,  shape.IC,  shape.H,
+                           shape.W,       shape.OC,      shape.KH, shape.KW, shape.pad, layout};
   {
     PinnedVariant pinned(variant);
     check(hconv_plan_create(&problem, &plan_), "hconv_plan_create(" + shape.text() + " " + name(type) + ")");
@@ -84,7 +111,7 @@ Convolution::~Convolution() {
 }
 
 void Convolution::pack(const Elements &w, Offsets offsets) {
-  Tensor weights(w, {shape_.OC, shape_.IC, shape_.KH, shape_.KW}, offsets.w);
+  Tensor weights(w, {shape_.OC, shape_.IC, shape_.KH, shape_.KW}, offsets.w, weights_layout_);
   packed_->poison();
   check(hconv_pack(plan_, &weights.dl, packed_->data(), packed_->size(), nullptr), "hconv_pack");
   check(hconv_synchronize(test_device(), nullptr), "hconv_synchronize");
@@ -93,9 +120,9 @@ void Convolution::pack(const Elements &w, Offsets offsets) {
 }
 
 Elements Convolution::run(const Elements &x, const Elements &bias, Offsets offsets) {
-  Tensor input(x, {shape_.B, shape_.IC, shape_.H, shape_.W}, offsets.x);
+  Tensor input(x, {shape_.B, shape_.IC, shape_.H, shape_.W}, offsets.x, layout_);
   Tensor added(bias.size() ? bias : Elements(type_, 1), {shape_.OC}, offsets.bias);
-  Tensor output(type_, {shape_.B, shape_.OC, shape_.OH(), shape_.OW()}, shape_.y_size(), offsets.y);
+  Tensor output(type_, {shape_.B, shape_.OC, shape_.OH(), shape_.OW()}, shape_.y_size(), offsets.y, layout_);
   std::unique_ptr<GuardedBuffer> workspace; // of this run alone: other threads may run the same plan
   if (workspace_bytes_) {
     workspace = std::make_unique<GuardedBuffer>(workspace_bytes_, 32, 16);
@@ -114,7 +141,7 @@ Elements Convolution::run(const Elements &x, const Elements &bias, Offsets offse
   Elements y(type_, shape_.y_size());
   const std::vector<uint8_t> bytes = output.buffer.download();
   std::copy(bytes.begin(), bytes.end(), y.data());
-  return y;
+  return reordered(y, output.extents, layout_, true);
 }
 
 Elements Convolution::operator()(const Inputs &inputs, Offsets offsets) {
@@ -177,8 +204,10 @@ testing::AssertionResult exact_on_integers(const Shape &shape, const Variant &va
   return exact_when_made(shape, variant.type, with_bias, [&] { return std::make_unique<Convolution>(shape, variant); });
 }
 
-testing::AssertionResult exact_on_integers(const Shape &shape, Element type, hconv_math math, bool with_bias) {
-  return exact_when_made(shape, type, with_bias, [&] { return std::make_unique<Convolution>(shape, type, "", math); });
+testing::AssertionResult exact_on_integers(const Shape &shape, Element type, hconv_math math, bool with_bias,
+                                           hconv_layout layout) {
+  return exact_when_made(shape, type, with_bias,
+                         [&] { return std::make_unique<Convolution>(shape, type, "", math, layout); });
 }
 
 } // namespace hconv_test

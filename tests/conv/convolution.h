@@ -20,12 +20,13 @@ struct Offsets {
 
 class Convolution {
 public:
-  /** Plans `shape` with a variant, in the strictest mode that it serves. Throws Failure. */
+  /** Plans `shape` with a variant, in the strictest mode that it serves and in its own layout. Throws Failure. */
   Convolution(const Shape &shape, const Variant &variant)
-      : Convolution(shape, variant.type, variant.name, variant.math()) {}
-  /** Plans `shape` with the variant of that name, or with the one that the library chooses when it is empty. Throws
-   * Failure. */
-  Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math);
+      : Convolution(shape, variant.type, variant.name, variant.math(), variant.layout) {}
+  /** Plans `shape` with the variant of that name, or with the one that the library chooses when it is empty. The
+   * weights have the layout of x and y. Throws Failure. */
+  Convolution(const Shape &shape, Element type, const std::string &variant, hconv_math math,
+              hconv_layout layout = HCONV_LAYOUT_NCHW);
   ~Convolution();
   Convolution(const Convolution &) = delete;
   Convolution &operator=(const Convolution &) = delete;
@@ -33,6 +34,8 @@ public:
   const Shape &shape() const { return shape_; }
   /** The workspace from now on: so many bytes instead of hconv_plan_workspace_bytes. */
   void set_workspace(size_t bytes) { workspace_bytes_ = bytes; }
+  /** The layout of w from now on: packing takes both. */
+  void set_weights_layout(hconv_layout layout) { weights_layout_ = layout; }
   hconv_plan *plan() const { return plan_; }
   std::string variant() const { return hconv_plan_variant(plan_); }
 
@@ -47,6 +50,7 @@ public:
 private:
   Shape shape_;
   Element type_;
+  hconv_layout layout_, weights_layout_;
   hconv_plan *plan_ = nullptr;
   std::unique_ptr<GuardedBuffer> packed_;
   size_t workspace_bytes_ = 0;
@@ -68,6 +72,7 @@ testing::AssertionResult right_on_integers(const Shape &shape, const std::string
 /** Runs one variant on integers, and compares exactly. */
 testing::AssertionResult exact_on_integers(const Shape &shape, const Variant &variant, bool with_bias);
 /** The same for what the library chooses in a mode; a transform variant within its bound. */
-testing::AssertionResult exact_on_integers(const Shape &shape, Element type, hconv_math math, bool with_bias);
+testing::AssertionResult exact_on_integers(const Shape &shape, Element type, hconv_math math, bool with_bias,
+                                           hconv_layout layout = HCONV_LAYOUT_NCHW);
 
 } // namespace hconv_test

@@ -15,13 +15,18 @@ protected:
   /** A block of wgmma computes its whole tile, the largest of all, for any output: seconds a shape on the emulator. */
   static bool large_tile() { return GetParam().algorithm == "wgmma"; }
 
+  /** The kernels of NHWC are those of NCHW but for where they read x and write y: fewer shapes each are enough. */
+  static bool thin() { return GetParam().layout == HCONV_LAYOUT_NHWC; }
+
   /** Runs a list of shapes, as many as the emulator's budget allows: of those that suit the variant it takes every
    * `stride`-th, starting at a place that differs from variant to variant, so that together the variants of a type
    * cover each shape. Bias is on for every other shape and, of neighbouring variants, for the other half.
    *
    * The kernels of the two 16-bit types differ in the element type alone, so `shared` lists are halved between them. */
-  void run(const std::vector<Shape> &shapes, size_t stride = 1, bool shared = false) {
+  void run(std::vector<Shape> shapes, size_t stride = 1, bool shared = false) {
     const Variant &variant = GetParam();
+    for (Shape &shape : shapes)
+      shape.OC = variant.whole_channels(shape.OC);
     std::vector<size_t> suited;
     for (size_t i = 0; i < shapes.size(); i++)
       if (variant.takes(shapes[i]))
@@ -29,7 +34,7 @@ protected:
     if (!emulated() || full_run())
       stride = 1;
     else
-      stride = std::min(stride, std::max<size_t>(suited.size(), 1));
+      stride = std::min(thin() ? 6 * stride : stride, std::max<size_t>(suited.size(), 1));
     size_t first = size_t(variant.index) % stride, count = 0;
     if (shared && variant.type != Element::f32 && emulated() && !full_run() && 2 * stride <= suited.size()) {
       first += variant.type == Element::f16 ? stride : 0;

@@ -111,6 +111,7 @@ TEST_P(Rounding, KnownValues) {
     expected.push_back(known[i].expected);
   }
   in.w[0] = 1, in.w[s.KH * s.KW] = 0.5;
+  expected.resize(s.y_size(), 0); // other channels of a variant that writes several
   Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(in), expected));
 }
@@ -132,11 +133,12 @@ TEST_P(Rounding, BiasIsAddedBeforeTheStore) {
   std::vector<double> expected;
   for (int64_t oc = 0; oc < 2; oc++)
     expected.insert(expected.end(), s.OW(), oc == 0 ? big + 2 : big);
+  in.bias.resize(s.OC, 0), expected.resize(s.y_size(), 0); // as above
   Convolution convolution(s, GetParam());
   EXPECT_TRUE(equals_rounded(s, convolution(in), expected));
 }
 
-INSTANTIATE_TEST_SUITE_P(Variants, Rounding, testing::ValuesIn(variants_of_16_bits()),
+INSTANTIATE_TEST_SUITE_P(Variants, Rounding, testing::ValuesIn(without_twins(variants_of_16_bits())),
                          [](const auto &info) { return info.param.name; });
 
 } // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <runtime/environment.h>
 #include <runtime/machine.h>
+#include <set>
 #include <stdexcept>
 
 namespace hconv_test {
@@ -46,7 +47,7 @@ Listed read_list() {
   Listed listed;
   for (const nlohmann::json &row : nlohmann::json::parse(list_as_json())) {
     const std::string algorithm = row.at("algorithm"), target = row.at("target");
-    if (algorithm.compare(0, 4, "pack") == 0 || !serves(target, algorithm))
+    if (algorithm.compare(0, 4, "pack") == 0 || algorithm == "transpose" || !serves(target, algorithm))
       continue;
     if (algorithm == "spectral_product") {
       listed.products.push_back({row.at("name"), target, row.at("parameters").at("products")});
@@ -60,6 +61,7 @@ Listed read_list() {
     v.type = element_from_name(row.at("type"));
     v.tile_oc = parameter("tile_oc"), v.tile_ow = parameter("tile_ow"), v.tile_oh = parameter("tile_oh");
     v.ic = parameter("ic"), v.kh_tile = parameter("kh_tile"), v.kw_tile = parameter("kw_tile"), v.kw = parameter("kw");
+    v.layout = parameter("layout") ? HCONV_LAYOUT_NHWC : HCONV_LAYOUT_NCHW;
     v.fft_h = parameter("fft_h"), v.fft_w = parameter("fft_w");
     v.index = count[v.type]++;
     listed.variants.push_back(v);
@@ -99,6 +101,7 @@ Shape Variant::fitted(Shape shape) const {
   const int64_t KH = (shape.KH + chunk - 1) / chunk * chunk, KW = kw ? kw : shape.KW;
   shape.H = std::max<int64_t>(shape.H + KH - shape.KH, 1), shape.W = std::max<int64_t>(shape.W + KW - shape.KW, 1);
   shape.KH = KH, shape.KW = KW;
+  shape.OC = whole_channels(shape.OC);
   return shape;
 }
 
@@ -140,6 +143,15 @@ std::vector<Variant> variants_of_16_bits() {
     if (v.type != Element::f32)
       variants.push_back(v);
   return variants;
+}
+
+std::vector<Variant> without_twins(const std::vector<Variant> &variants) {
+  std::vector<Variant> some;
+  std::set<std::pair<std::string, Element>> seen;
+  for (const Variant &v : variants)
+    if (v.layout == HCONV_LAYOUT_NCHW || seen.insert({v.algorithm, v.type}).second)
+      some.push_back(v);
+  return some;
 }
 
 PinnedVariant::PinnedVariant(const std::string &name) {

@@ -16,6 +16,7 @@ struct Variant {
   std::string name, algorithm, target;
   Element type;
   int tile_oc, tile_ow, tile_oh, ic, kh_tile, kw_tile, kw, fft_h, fft_w; // of the manifest row, 0 where it has none
+  hconv_layout layout;                                                   // of x and y, which it reads and writes itself
   int index; // its place among the variants of its type on this device
 
   /** Whether it works in the transform domain: then errors are relative to the norms of tile and filter. */
@@ -24,10 +25,12 @@ struct Variant {
    * kernel larger than its tile. */
   bool takes(const Shape &shape) const {
     return (kw == 0 || shape.KW % kw == 0) && shape.KH % std::max(kh_tile, 1) == 0 &&
-           (!transforms() || (shape.KH <= fft_h && shape.KW <= fft_w));
+           shape.OC == whole_channels(shape.OC) && (!transforms() || (shape.KH <= fft_h && shape.KW <= fft_w));
   }
+  /** OC rounded up to what it can write: of NHWC whole 8s. */
+  int64_t whole_channels(int64_t OC) const { return layout == HCONV_LAYOUT_NHWC ? (OC + 7) / 8 * 8 : OC; }
   /** About the same outputs with a kernel that it takes: KH rounded up to whole chunks, KW its own, H and W to match,
-   * but at least 1. */
+   * but at least 1; OC as whole_channels has it. */
   Shape fitted(Shape shape) const;
   /** The strictest numerics that it serves: tensor cores are not for HCONV_MATH_STRICT. */
   hconv_math math() const { return algorithm == "direct" ? HCONV_MATH_STRICT : HCONV_MATH_FP32; }
@@ -57,6 +60,10 @@ const Variant &variant_named(const std::string &name);
 
 /** Those of 16-bit types that add up products. */
 std::vector<Variant> variants_of_16_bits();
+
+/** Without those of NHWC but the first of each algorithm and type: what they compute between x and y is what the ones
+ * of NCHW compute. */
+std::vector<Variant> without_twins(const std::vector<Variant> &variants);
 
 /** Pins plans made in its lifetime to one variant, by $HCONV_VARIANT: a name, of a transform variant perhaps with '+'
  * and that of a product. Not to be used beside other threads. */

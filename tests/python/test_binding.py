@@ -33,6 +33,32 @@ def test_integers_are_exact(dtype, padding, sides, generator):
     assert numpy.array_equal(decode(y), expected)
 
 
+def channels_last(array):
+    return numpy.ascontiguousarray(array.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+
+@pytest.mark.parametrize("dtype", FORMS)
+def test_channels_last_stays_channels_last(dtype, generator):
+    encode, decode = FORMS[dtype]
+    x, w = (reference.integers(generator, shape) for shape in ((2, 3, 9, 11), (5, 3, 3, 4)))
+    w = numpy.sign(w)
+    x_last = channels_last(encode(x))
+    expected = reference.conv2d(x, w)
+    for weights in (encode(w), channels_last(encode(w))):
+        y = hconv.conv2d(x_last, weights)
+        assert y.shape == (2, 5, 7, 8) and y.transpose(0, 2, 3, 1).flags.c_contiguous
+        assert numpy.array_equal(decode(y), expected)
+    plan = hconv.Plan.for_arrays(x_last, w if dtype == "float32" else encode(w))
+    assert plan.problem.layout == "nhwc" and plan.minimum_workspace_bytes > 0
+    y = plan.run(x_last, plan.pack(encode(w)))
+    assert y.transpose(0, 2, 3, 1).flags.c_contiguous and numpy.array_equal(decode(y), expected)
+    assert hconv.explain(plan.problem)["problem"]["layout"] == "nhwc"
+    with pytest.raises(hconv.Unsupported, match="x is laid out as NCHW"):
+        plan.run(encode(x), plan.pack(encode(w)))
+    with pytest.raises(ValueError, match='layout is "NHWC"; expected one of nchw, nhwc'):
+        hconv.Plan(hconv.Problem(1, 1, 3, 3, 1, 1, 1, layout="NHWC"))
+
+
 def test_numbers_are_close(generator):
     x, w = (generator.standard_normal(shape, dtype=numpy.float32) for shape in ((1, 6, 20, 23), (4, 6, 7, 3)))
     y = hconv.conv2d(x, w, math="strict")

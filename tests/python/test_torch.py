@@ -29,10 +29,25 @@ def test_plan(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_channels_last_is_not_read_as_if_contiguous(device):
-    x = torch.randint(-3, 4, (2, 3, 9, 11), device=device).float().contiguous(memory_format=torch.channels_last)
-    with pytest.raises((hconv.InvalidArgument, hconv.Unsupported), match="x"):
-        hconv.conv2d(x, torch.ones(5, 3, 3, 4, device=device))
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float16))
+@pytest.mark.parametrize("channels", ((3, 5), (8, 16), (1, 8)))
+def test_channels_last_stays_channels_last(device, dtype, channels):
+    x = torch.randint(-3, 4, (2, channels[0], 9, 11), device=device).to(dtype)
+    w = torch.randint(-1, 2, (channels[1], channels[0], 3, 4), device=device).to(dtype)
+    last = torch.channels_last
+    y = hconv.conv2d(x.to(memory_format=last), w.to(memory_format=last), padding=1)
+    assert torch.equal(y.double(), torch.nn.functional.conv2d(x.double(), w.double(), padding=1))
+    assert y.is_contiguous(memory_format=last) == (channels[0] > 1)  # one channel of x could be in either
+    y.fill_(float("nan"))
+    packed = (plan := hconv.Plan.for_arrays(x.to(memory_format=last), w)).pack(w)
+    assert plan.run(x.to(memory_format=last), packed).is_contiguous(memory_format=last) == (channels[0] > 1)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_one_layout_for_x_and_y(device):
+    x = torch.ones(2, 3, 9, 11, device=device).contiguous(memory_format=torch.channels_last)
+    with pytest.raises(hconv.Unsupported, match="y is laid out as NCHW .* expected NHWC"):
+        hconv.conv2d(x, torch.ones(5, 3, 3, 4, device=device), out=torch.empty(2, 5, 7, 8, device=device))
 
 
 @pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")

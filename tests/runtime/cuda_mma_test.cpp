@@ -225,4 +225,87 @@ TEST_F(CudaWgmma, ComputesFromPackedInput) {
   EXPECT_EQ(r.c.found(), r.c.expected());
 }
 
+class CudaNhwc : public CudaTest {
+protected:
+  /// IC and OC of 8, x, w and y channels last.
+  static hconv_problem problem(int64_t IC = 8, int64_t OC = 8) {
+    hconv_problem p = small_problem(cuda0);
+    p.in_channels = IC;
+    p.out_channels = OC;
+    p.padding = {1, 2, 3, 4};
+    p.layout = HCONV_LAYOUT_NHWC;
+    return p;
+  }
+  static void expect_right(Ready &r, int launches) {
+    for (Tensor *t : {&r.c.half.x, &r.c.half.y})
+      make_channels_last(*t);
+    fake_cuda_reset_calls();
+    ASSERT_EQ(r.run(), HCONV_OK) << hconv_last_error();
+    EXPECT_EQ(calls("cuLaunchKernel"), launches);
+    make_row_major(r.c.half.y);
+    EXPECT_EQ(r.c.found(), r.c.expected());
+  }
+};
+
+TEST_F(CudaNhwc, IsOneLaunchWithoutAWorkspace) {
+  Ready r(problem());
+  EXPECT_STREQ(hconv_plan_variant(r.plan), "conv2d_mma_bf16_nhwc_oc64x64_cuda");
+  EXPECT_EQ(r.workspace.size, 0u);
+  expect_right(r, 1);
+}
+
+TEST_F(CudaNhwc, ChannelsThatAreNoWholePiecesAreCopied) {
+  Ready r(problem(3));
+  EXPECT_STREQ(hconv_plan_variant(r.plan), "conv2d_mma_bf16_nhwc_oc64x64_cuda");
+  EXPECT_EQ(r.workspace.size, 1024u); // 2 x 5 x 6 x 8 of two bytes
+  expect_right(r, 2);
+}
+
+TEST_F(CudaNhwc, OtherOutputChannelsAreConverted) {
+  EnvironmentGuard pin("HCONV_VARIANT", "conv2d_mma_bf16_oc64x64_cuda");
+  Ready r(problem(8, 5));
+  EXPECT_STREQ(hconv_plan_variant(r.plan), "conv2d_mma_bf16_oc64x64_cuda");
+  expect_right(r, 4); // x to NCHW, its packing, the convolution, y to NHWC
+}
+
+TEST_F(CudaNhwc, ASplitBatchConvertsOneLaunchAfterAnother) {
+  EnvironmentGuard pin("HCONV_VARIANT", "conv2d_mma_bf16_oc64x64_cuda");
+  Ready r(problem(8, 5));
+  r.plan.plan->launch_batch = 1;
+  expect_right(r, 8);
+}
+
+TEST_F(CudaNhwc, TensorsMustBeAlignedWhereTheyAreReadInPlace) {
+  Ready r(problem());
+  for (Tensor *t : {&r.c.half.x, &r.c.half.y})
+    make_channels_last(*t);
+  r.c.half.x.dl.byte_offset = 8;
+  fake_cuda_reset_calls();
+  EXPECT_EQ(r.run(), HCONV_UNSUPPORTED);
+  EXPECT_THAT(hconv_last_error(),
+              testing::MatchesRegex("x starts at address 0x[0-9a-f]+8 .data . byte_offset.; expected "
+                                    "a multiple of 16, since the plan's kernel reads 8 channels of "
+                                    "NHWC at once."));
+  r.c.half.x.dl.byte_offset = 0;
+  r.c.half.y.dl.byte_offset = 2;
+  EXPECT_EQ(r.run(), HCONV_UNSUPPORTED);
+  EXPECT_THAT(hconv_last_error(), HasSubstr("since the plan's kernel writes 8 channels of NHWC at once."));
+  hconv_problem p = problem();
+  EXPECT_EQ(hconv_conv2d(&r.c.half.x.dl, &r.c.half.w.dl, nullptr, &p.padding, p.math, &r.c.half.y.dl, nullptr),
+            HCONV_UNSUPPORTED);
+  EXPECT_EQ(calls("cuLaunchKernel"), 0);
+}
+
+TEST_F(CudaNhwc, PlanCreationLoadsWhatARunLaunches) {
+  for (const auto &[OC, modules] : {std::pair<int64_t, int64_t>{8, 2}, {5, 3}}) { // in place; and direct
+    fake_cuda_set_current(fake_cuda_make_context(0));
+    fake_cuda_reset_calls();
+    hconv_problem p = problem(8, OC);
+    p.dtype = bfloat16;
+    PlanHolder plan(p);
+    ASSERT_EQ(plan.status, HCONV_OK) << hconv_last_error();
+    EXPECT_EQ(calls("cuModuleLoadData"), modules);
+  }
+}
+
 } // namespace

@@ -49,6 +49,7 @@ TEST(Wrapper, ErrorsCarryTheSentenceAndTheStatus) {
                  "4, 4]).");
   }
   EXPECT_THROW(hconv::Tensor(data, {1, 1, 1, 1, 1}), hconv::Error);
+  EXPECT_THROW(hconv::Tensor(data, {1, 1, 1}, hconv::float32, hconv::cpu, HCONV_LAYOUT_NHWC), hconv::Error);
   EXPECT_THROW(hconv::Memory(hconv::cuda(), 16), hconv::Error);
   EXPECT_THROW(hconv::device_name(hconv::cuda()), hconv::Error);
 }
@@ -58,6 +59,22 @@ TEST(Wrapper, Texts) {
   EXPECT_THAT(hconv::list(), HasSubstr("pack_b32_cuda"));
   EXPECT_EQ(hconv::default_device().device_type, kDLCPU);
   EXPECT_FALSE(hconv::device_name(hconv::cpu).empty());
+}
+
+TEST(Wrapper, TensorsOfNhwc) {
+  hconv_test::Case c(hconv_test::small_problem());
+  const std::vector<double> expected = c.expected(false);
+  hconv_test::make_channels_last(c.x);
+  const auto tensor = [](hconv_test::Tensor &t, std::initializer_list<int64_t> shape) {
+    return hconv::Tensor(t.floats(), shape, hconv::float32, hconv::cpu, HCONV_LAYOUT_NHWC);
+  };
+  const hconv::Tensor x = tensor(c.x, {2, 3, 5, 6}), w(c.w.floats(), {4, 3, 2, 3});
+  hconv::Tensor y = tensor(c.y, {2, 4, 4, 4}); // a copy has its own strides
+  EXPECT_EQ(hconv::problem(x, w).layout, HCONV_LAYOUT_NHWC);
+  hconv::conv2d(x, w, y);
+  c.y.set_strides({64, 1, 16, 4});
+  hconv_test::make_row_major(c.y);
+  EXPECT_EQ(c.found(), expected);
 }
 
 } // namespace

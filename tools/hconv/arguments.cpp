@@ -119,6 +119,19 @@ Type parse_type(const std::string &text) {
   fail("--type", text, "f32, bf16 or f16");
 }
 
+hconv_layout parse_layout(const std::string &text) {
+  for (const hconv_layout layout : {HCONV_LAYOUT_NCHW, HCONV_LAYOUT_NHWC}) {
+    if (text == layout_name(layout)) {
+      return layout;
+    }
+  }
+  fail("--layout", text, "nchw or nhwc");
+}
+
+const char *layout_name(hconv_layout layout) {
+  return layout == HCONV_LAYOUT_NHWC ? "nhwc" : "nchw";
+}
+
 const char *math_name(hconv_math math) {
   return math == HCONV_MATH_STRICT ? "strict" : math == HCONV_MATH_TF32 ? "tf32" : "fp32";
 }
@@ -168,7 +181,7 @@ std::string device_name(DLDevice device) {
 }
 
 hconv_problem make_problem(const Shape &shape, const hconv_padding &padding, Type type, hconv_math math,
-                           DLDevice device) {
+                           DLDevice device, hconv_layout layout) {
   hconv_problem problem = {};
   problem.dtype = dl_type(type);
   problem.device = device;
@@ -181,6 +194,7 @@ hconv_problem make_problem(const Shape &shape, const hconv_padding &padding, Typ
   problem.kernel_height = shape.kernel_height;
   problem.kernel_width = shape.kernel_width;
   problem.padding = padding;
+  problem.layout = layout;
   return problem;
 }
 

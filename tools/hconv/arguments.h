@@ -41,6 +41,10 @@ Type parse_type(const std::string &text);
 hconv_math parse_math(const std::string &text);
 const char *math_name(hconv_math math);
 
+/** --layout: "nchw" or "nhwc", and back. */
+hconv_layout parse_layout(const std::string &text);
+const char *layout_name(hconv_layout layout);
+
 /** --device: "cpu", "cuda" or "cuda:N". An empty text stands for hconv_default_device: $HCONV_DEVICE (cpu or cuda) or,
  * if that is not set, cuda where there is a device and cpu where there is none. Throws Failure: EXIT_USAGE for another
  * text, EXIT_NO_DEVICE when CUDA is asked for, there is no such device, and it `must_exist`. */
@@ -54,7 +58,7 @@ std::string device_name(DLDevice device);
 
 /** The problem that the library is asked about. */
 hconv_problem make_problem(const Shape &shape, const hconv_padding &padding, Type type, hconv_math math,
-                           DLDevice device);
+                           DLDevice device, hconv_layout layout = HCONV_LAYOUT_NCHW);
 
 /** Multiplications plus additions of the direct algorithm, 2*B*OC*OH*OW*IC*KH*KW; `output` is [B, OC, OH, OW]. */
 double operations(const Shape &shape, const int64_t output[4]);

@@ -88,12 +88,14 @@ void run_bench(const BenchOptions &options, const Output &output) {
   const Type type = parse_type(options.problem.type.empty() ? "f32" : options.problem.type);
   const hconv_math math = parse_math(options.problem.math);
   parse_padding(options.problem.padding, 1, 1); // a wrong --pad ends the command before any row
+  const hconv_layout layout = parse_layout(options.problem.layout);
   const DLDevice device = select_device(options.problem.device);
   Stopwatch watch(device, true);
 
   const bool cuda = device.device_type == kDLCUDA;
   output.line("device " + device_token(device) + " (" + device_name(device) + "), type " + type_name(type) + ", math " +
-              math_name(math) + ", median time, weights packed before" + (cuda ? ", L2 cleared before each run" : ""));
+              math_name(math) + ", layout " + layout_name(layout) + ", median time, weights packed before" +
+              (cuda ? ", L2 cleared before each run" : ""));
   output.line(row("B,C,H,W,KH,KW,C_out[,padding]", "ms", "best ms", "GFLOP/s", "rel. error", "checked", "variant"));
   Json results = Json::array();
   ExitCode exit_code = EXIT_OK;
@@ -103,7 +105,7 @@ void run_bench(const BenchOptions &options, const Output &output) {
         shape.padding.value_or(parse_padding(options.problem.padding, shape.kernel_height, shape.kernel_width));
     try {
       results.push_back(
-          bench_one(shape, make_problem(shape, pad, type, math, device), type, options.repeat, watch, output));
+          bench_one(shape, make_problem(shape, pad, type, math, device, layout), type, options.repeat, watch, output));
     } catch (const Failure &failure) { // the other shapes are still worth their rows
       output.note(padded_token(shape, pad) + ": " + failure.what());
       results.push_back({{"shape", padded_token(shape, pad)}, {"error", failure.what()}});
@@ -115,6 +117,7 @@ void run_bench(const BenchOptions &options, const Output &output) {
                    {"device_name", device_name(device)},
                    {"type", type_name(type)},
                    {"math", math_name(math)},
+                   {"layout", layout_name(layout)},
                    {"l2_cleared", cuda},
                    {"results", results}});
   if (failed > 0) {

@@ -23,7 +23,7 @@ public:
 
 /** What several commands share, as typed; an empty text means the default. */
 struct ProblemOptions {
-  std::string padding = "0", type, math = "fp32", device;
+  std::string padding = "0", type, math = "fp32", device, layout = "nchw";
 };
 
 struct ConvOptions {

@@ -37,7 +37,8 @@ void run_explain(const ExplainOptions &options, const Output &output) {
       shape.padding.value_or(parse_padding(options.problem.padding, shape.kernel_height, shape.kernel_width));
   const hconv_problem problem =
       make_problem(shape, padding, parse_type(options.problem.type.empty() ? "f32" : options.problem.type),
-                   parse_math(options.problem.math), select_device(options.problem.device, false));
+                   parse_math(options.problem.math), select_device(options.problem.device, false),
+                   parse_layout(options.problem.layout));
   print_library_text(output, "explaining " + options.shape, [&](hconv_format format, char *text, size_t *size) {
     return hconv_explain(&problem, format, text, size);
   });

@@ -4,6 +4,7 @@
 #include "failure.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace hconv::cli {
 
@@ -38,6 +39,18 @@ size_t bytes_of(Type type, const std::vector<int64_t> &shape) {
   return bytes;
 }
 
+/** [B, C, pixels] -> [B, pixels, C], elements of `size` bytes. */
+void transpose(const unsigned char *from, unsigned char *to, int64_t B, int64_t C, int64_t pixels, size_t size) {
+  for (int64_t b = 0; b < B; ++b) {
+    for (int64_t p = 0; p < pixels; ++p) {
+      for (int64_t c = 0; c < C; ++c) {
+        std::memcpy(to, from + static_cast<size_t>((b * C + c) * pixels + p) * size, size);
+        to += size;
+      }
+    }
+  }
+}
+
 std::vector<int64_t> output_shape_of(const Plan &plan) {
   std::vector<int64_t> shape(4);
   hconv_plan_output_shape(plan.get(), shape.data());
@@ -46,13 +59,40 @@ std::vector<int64_t> output_shape_of(const Plan &plan) {
 
 } // namespace
 
-Tensor::Tensor(DLDevice device, Type type, const std::vector<int64_t> &extents, const std::string &what)
+Tensor::Tensor(DLDevice device, Type type, const std::vector<int64_t> &extents, const std::string &what,
+               hconv_layout layout)
     : memory(device, bytes_of(type, extents), what), shape(extents), descriptor() {
   descriptor.data = memory.data();
   descriptor.device = device;
   descriptor.ndim = static_cast<int>(shape.size());
   descriptor.dtype = dl_type(type);
   descriptor.shape = shape.data();
+  if (layout == HCONV_LAYOUT_NHWC) {
+    strides = {shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1]};
+    descriptor.strides = strides.data();
+  }
+}
+
+void Tensor::upload(const void *from) {
+  if (!channels_last()) {
+    memory.upload(from);
+    return;
+  }
+  std::vector<unsigned char> reordered(memory.size());
+  transpose(static_cast<const unsigned char *>(from), reordered.data(), shape[0], shape[1], shape[2] * shape[3],
+            descriptor.dtype.bits / 8u);
+  memory.upload(reordered.data());
+}
+
+void Tensor::download(void *to) const {
+  if (!channels_last()) {
+    memory.download(to);
+    return;
+  }
+  std::vector<unsigned char> found(memory.size());
+  memory.download(found.data());
+  transpose(found.data(), static_cast<unsigned char *>(to), shape[0], shape[2] * shape[3], shape[1],
+            descriptor.dtype.bits / 8u);
 }
 
 Plan::Plan(const hconv_problem &problem, const std::string &doing) {
@@ -64,19 +104,20 @@ Plan::~Plan() {
 }
 
 Convolution::Convolution(const hconv_problem &p, Type type, bool has_bias, const std::string &doing)
-    : device(p.device), plan(p, doing), x(device, type, {p.batch, p.in_channels, p.height, p.width}, "the input"),
-      w(device, type, {p.out_channels, p.in_channels, p.kernel_height, p.kernel_width}, "the weights"),
+    : device(p.device), plan(p, doing),
+      x(device, type, {p.batch, p.in_channels, p.height, p.width}, "the input", p.layout),
+      w(device, type, {p.out_channels, p.in_channels, p.kernel_height, p.kernel_width}, "the weights", p.layout),
       bias(device, type, {has_bias ? p.out_channels : 0}, "the bias"),
-      y(device, type, output_shape_of(plan), "the output"),
+      y(device, type, output_shape_of(plan), "the output", p.layout),
       packed(device, hconv_plan_packed_bytes(plan.get()), "the packed weights"),
       workspace(device, hconv_plan_workspace_bytes(plan.get()), "the workspace"), has_bias(has_bias) {}
 
 void Convolution::set_input(const void *data) {
-  x.memory.upload(data);
+  x.upload(data);
 }
 
 void Convolution::set_weights(const void *data) {
-  w.memory.upload(data);
+  w.upload(data);
   check(hconv_pack(plan.get(), w.dl(), packed.data(), packed.size(), nullptr), "packing the weights");
   check(hconv_synchronize(device, nullptr), "packing the weights");
 }
@@ -99,7 +140,7 @@ void Convolution::run() {
 std::vector<unsigned char> Convolution::output() const {
   check(hconv_synchronize(device, nullptr), "waiting for the convolution");
   std::vector<unsigned char> result(y.memory.size());
-  y.memory.download(result.data());
+  y.download(result.data());
   return result;
 }
 

@@ -36,18 +36,26 @@ private:
   void *address = nullptr;
 };
 
-/** A row-major tensor in memory on a device. */
+/** A dense tensor in memory on a device: row-major, or, of 4 dimensions, with the second innermost. Its elements on the
+ * host are in row-major order in either case. */
 class Tensor {
 public:
-  Tensor(DLDevice device, Type type, const std::vector<int64_t> &shape, const std::string &what);
+  Tensor(DLDevice device, Type type, const std::vector<int64_t> &shape, const std::string &what,
+         hconv_layout layout = HCONV_LAYOUT_NCHW);
   Tensor(const Tensor &) = delete;
   Tensor &operator=(const Tensor &) = delete;
 
   Memory memory;
   DLTensor *dl() { return &descriptor; }
 
+  /** Copies from, or to, an array on the host of memory.size() bytes. */
+  void upload(const void *from);
+  void download(void *to) const;
+
 private:
-  std::vector<int64_t> shape;
+  bool channels_last() const { return !strides.empty(); }
+
+  std::vector<int64_t> shape, strides;
   DLTensor descriptor;
 };
 

@@ -48,6 +48,12 @@ void add_type_math_device(CLI::App *app, ProblemOptions &options, const std::str
                   "cpu, cuda or cuda:N. Default $HCONV_DEVICE, else cuda if there is a device, else cpu");
 }
 
+void add_layout(CLI::App *app, ProblemOptions &options) {
+  app->add_option("--layout", options.layout,
+                  "How x, w and y lie in memory: nchw, or nhwc (channels last). Shapes are B,C,H,W in either. Default "
+                  "nchw");
+}
+
 Command add_conv(CLI::App &main, ConvOptions &options) {
   CLI::App *app = main.add_subcommand("conv", "Convolve an array of a .npy file and write the result to another");
   app->add_option("--input,-i", options.input, "x, (B, C, H, W) or one image (C, H, W); then y has no B either")
@@ -80,6 +86,7 @@ Command add_bench(CLI::App &main, BenchOptions &options) {
   app->add_option("--file", options.file, "File of shapes, one a line, # starts a comment; after those given as SHAPE");
   add_padding(app, options.problem);
   add_type_math_device(app, options.problem, "f32");
+  add_layout(app, options.problem);
   app->add_option("--repeat", options.repeat, "Runs a shape. Default: about a second's worth, 3 to 50")
       ->check(CLI::Range(1, 1000000));
   app->footer(
@@ -101,6 +108,7 @@ Command add_explain(CLI::App &main, ExplainOptions &options) {
   app->add_option("SHAPE", options.shape, "B,C,H,W,KH,KW[,C_out[,top:bottom:left:right]]")->required();
   add_padding(app, options.problem);
   add_type_math_device(app, options.problem, "f32");
+  add_layout(app, options.problem);
   app->footer(std::string(shape_help) + "\n" +
               "Examples:\n"
               "  hconv explain 4,64,128,128,8,8\n"

@@ -68,6 +68,26 @@ HCONV_DEVICE void syncwarp() {
   __syncwarp();
 }
 
+/** Of register i of the four lanes of a quad, lane q gets lane j's r[q] as r[j]. */
+HCONV_DEVICE void exchange_quad(unsigned (&r)[4]) {
+#pragma unroll
+  for (int bit = 1; bit < 4; bit *= 2) {
+    const bool upper = threadIdx.x & bit;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      if (i & bit)
+        continue;
+      const unsigned got = __shfl_xor_sync(0xffffffffu, upper ? r[i] : r[i | bit], bit);
+      (upper ? r[i] : r[i | bit]) = got;
+    }
+  }
+}
+
+/** Transposes an 8x8 matrix of 16-bit elements, of which lane 4 g + q holds row g, columns 2 q and 2 q + 1. */
+HCONV_DEVICE void transpose_matrix(unsigned &r) {
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(r));
+}
+
 /** Loads 8x8 matrices of 16-bit elements: lane l gives the address of row l % 8 of matrix l / 8. Volatile with a memory
  * clobber, so that no barrier is crossed. */
 HCONV_DEVICE void ldmatrix_x4(unsigned (&r)[4], const void *row) {

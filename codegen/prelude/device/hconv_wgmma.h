@@ -41,7 +41,6 @@ template <int Sums> HCONV_DEVICE void wgmma_wait_all(float *sums) {
 #define HCONV_SUM(i) "+f"(d[(i) / 4 * Tile + (i) / 2 % 2 * Half + (i) % 2 * Pair])
 #define HCONV_SUM4(i) HCONV_SUM(i), HCONV_SUM(i + 1), HCONV_SUM(i + 2), HCONV_SUM(i + 3)
 #define HCONV_SUM16(i) HCONV_SUM4(i), HCONV_SUM4(i + 4), HCONV_SUM4(i + 8), HCONV_SUM4(i + 12)
-#define HCONV_SUM32(i) HCONV_SUM16(i), HCONV_SUM16(i + 16)
 
 #define HCONV_WGMMA_N(n, types, registers, a0, a1, a2, a3, b, ...)                                                     \
   if constexpr (N == n)                                                                                                \
@@ -57,21 +56,33 @@ template <int Sums> HCONV_DEVICE void wgmma_wait_all(float *sums) {
 #define HCONV_WGMMA(name, types)                                                                                       \
   template <int N, int Tile, int Half, int Pair>                                                                       \
   HCONV_DEVICE void name(float *d, const uint32_t *a, uint64_t descriptor) {                                           \
-    static_assert(N == 64 || N == 128 || N == 192 || N == 256, "N is 64, 128, 192 or 256");                            \
-    HCONV_WGMMA_N(64, types, HCONV_30 "%30,%31", "%32", "%33", "%34", "%35", "%36", HCONV_SUM32(0))                    \
-    HCONV_WGMMA_N(128, types, HCONV_60 "%60,%61,%62,%63", "%64", "%65", "%66", "%67", "%68", HCONV_SUM32(0),           \
-                  HCONV_SUM32(32))                                                                                     \
-    HCONV_WGMMA_N(192, types, HCONV_90 "%90,%91,%92,%93,%94,%95", "%96", "%97", "%98", "%99", "%100", HCONV_SUM32(0),  \
-                  HCONV_SUM32(32), HCONV_SUM32(64))                                                                    \
+    static_assert((N % 32 == 0 && N >= 32 && N <= 256) || N == 56 || N == 112, "N is 56, 112, 32, 64, .. or 256");     \
+    HCONV_WGMMA_N(32, types, HCONV_TEN() "%10,%11,%12,%13,%14,%15", "%16", "%17", "%18", "%19", "%20", HCONV_SUM16(0)) \
+    HCONV_WGMMA_N(56, types, HCONV_TEN() HCONV_TEN(1) "%20,%21,%22,%23,%24,%25,%26,%27", "%28", "%29", "%30", "%31",   \
+                  "%32", HCONV_SUM16(0), HCONV_SUM4(16), HCONV_SUM4(20), HCONV_SUM4(24))                               \
+    HCONV_WGMMA_N(64, types, HCONV_30 "%30,%31", "%32", "%33", "%34", "%35", "%36", HCONV_SUM16(0), HCONV_SUM16(16))   \
+    HCONV_WGMMA_N(96, types, HCONV_30 HCONV_TEN(3) "%40,%41,%42,%43,%44,%45,%46,%47", "%48", "%49", "%50", "%51",      \
+                  "%52", HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32))                                             \
+    HCONV_WGMMA_N(112, types, HCONV_30 HCONV_TEN(3) HCONV_TEN(4) "%50,%51,%52,%53,%54,%55", "%56", "%57", "%58",       \
+                  "%59", "%60", HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM4(48), HCONV_SUM4(52))      \
+    HCONV_WGMMA_N(128, types, HCONV_60 "%60,%61,%62,%63", "%64", "%65", "%66", "%67", "%68", HCONV_SUM16(0),           \
+                  HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48))                                                   \
+    HCONV_WGMMA_N(160, types, HCONV_60 HCONV_TEN(6) "%70,%71,%72,%73,%74,%75,%76,%77,%78,%79", "%80", "%81", "%82",    \
+                  "%83", "%84", HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64))    \
+    HCONV_WGMMA_N(192, types, HCONV_90 "%90,%91,%92,%93,%94,%95", "%96", "%97", "%98", "%99", "%100", HCONV_SUM16(0),  \
+                  HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64), HCONV_SUM16(80))                 \
+    HCONV_WGMMA_N(224, types, HCONV_90 HCONV_TEN(9) HCONV_TEN(10) "%110,%111", "%112", "%113", "%114", "%115", "%116", \
+                  HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64), HCONV_SUM16(80), \
+                  HCONV_SUM16(96))                                                                                     \
     HCONV_WGMMA_N(256, types, HCONV_120 "%120,%121,%122,%123,%124,%125,%126,%127", "%128", "%129", "%130", "%131",     \
-                  "%132", HCONV_SUM32(0), HCONV_SUM32(32), HCONV_SUM32(64), HCONV_SUM32(96))                           \
+                  "%132", HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64),          \
+                  HCONV_SUM16(80), HCONV_SUM16(96), HCONV_SUM16(112))                                                  \
   }
 HCONV_WGMMA(wgmma_bf16, "bf16.bf16")
 HCONV_WGMMA(wgmma_f16, "f16.f16")
 
 #undef HCONV_WGMMA
 #undef HCONV_WGMMA_N
-#undef HCONV_SUM32
 #undef HCONV_SUM16
 #undef HCONV_SUM4
 #undef HCONV_SUM

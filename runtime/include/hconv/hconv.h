@@ -48,6 +48,12 @@ typedef enum hconv_math {
   HCONV_MATH_TF32 = 2 /**< may round float32 inputs to TF32 (10-bit mantissa) */
 } hconv_math;
 
+/** How x[B,IC,H,W] and y[B,OC,OH,OW] lie in memory, densely. Shapes are B, C, H, W in either; strides tell. */
+typedef enum hconv_layout {
+  HCONV_LAYOUT_NCHW = 0, /**< row-major: strides C H W, H W, W, 1 */
+  HCONV_LAYOUT_NHWC = 1  /**< channels innermost, PyTorch's channels_last: strides C H W, 1, W C, C */
+} hconv_layout;
+
 typedef enum hconv_format { HCONV_TEXT = 0, HCONV_JSON = 1 } hconv_format;
 
 /** Zeros added around x, in pixels; each is at least 0. */
@@ -63,6 +69,7 @@ typedef struct hconv_problem {
   int64_t batch, in_channels, height, width;
   int64_t out_channels, kernel_height, kernel_width;
   hconv_padding padding;
+  hconv_layout layout; /**< of both x and y */
 } hconv_problem;
 
 typedef struct hconv_plan hconv_plan;
@@ -97,8 +104,8 @@ const char *hconv_last_error(void);
 /** "major.minor.patch" */
 const char *hconv_version(void);
 
-/** Fills *problem from descriptors (only shapes, types and devices are read, and checked) and a padding (null: none).
- */
+/** Fills *problem from descriptors and a padding (null: none). Shapes, types and devices are read, and checked; the
+ * layout is NHWC where the strides of x are those of NHWC and not of NCHW too, else NCHW. */
 hconv_status hconv_problem_from_tensors(const DLTensor *x, const DLTensor *w, const hconv_padding *padding,
                                         hconv_math math, hconv_problem *problem);
 
@@ -135,22 +142,24 @@ void hconv_plan_output_shape(const hconv_plan *plan, int64_t shape[4]);
  * behind it. HCONV_VARIANT pins it. Valid as long as the plan. */
 const char *hconv_plan_variant(const hconv_plan *plan);
 
-/** Writes w (row-major contiguous) into the plan's own layout: `packed` holds packed_bytes >= hconv_plan_packed_bytes,
- * is aligned to 16 bytes and lies on the plan's device. Asynchronous on `stream` (a CUstream; null is the default
- * stream; ignored on the CPU). */
+/** Writes w (row-major contiguous, or dense with IC innermost as PyTorch's channels_last has it) into the plan's own
+ * layout: `packed` holds packed_bytes >= hconv_plan_packed_bytes, is aligned to 16 bytes and lies on the plan's device.
+ * Asynchronous on `stream` (a CUstream; null is the default stream; ignored on the CPU). */
 hconv_status hconv_pack(const hconv_plan *plan, const DLTensor *w, void *packed, size_t packed_bytes, void *stream);
 
-/** Computes y from x, packed weights and bias (null: none). x and y are row-major contiguous. Asynchronous on `stream`;
- * allocates nothing on CUDA, nor on the CPU with hconv_plan_workspace_bytes of a direct variant, does not synchronise,
- * and can be captured into a CUDA graph. `workspace` holds workspace_bytes >= hconv_plan_minimum_workspace_bytes, is
- * aligned to 16 bytes and lies on the plan's device; it may be null when workspace_bytes is 0. More than
- * hconv_plan_workspace_bytes is not used. Runs that may overlap in time need a workspace each. y and the workspace must
- * not overlap each other or any input. batch 0 succeeds and does nothing. */
+/** Computes y from x, packed weights and bias (null: none). x and y are dense in the plan's layout; where several
+ * layouts have the strides, as with one channel or one pixel, any of them will do. Asynchronous on `stream`; allocates
+ * nothing on CUDA, nor on the CPU with hconv_plan_workspace_bytes of a direct variant, does not synchronise, and can be
+ * captured into a CUDA graph. `workspace` holds workspace_bytes >= hconv_plan_minimum_workspace_bytes, is aligned to 16
+ * bytes and lies on the plan's device; it may be null when workspace_bytes is 0. More than hconv_plan_workspace_bytes
+ * is not used. Runs that may overlap in time need a workspace each. y and the workspace must not overlap each other or
+ * any input. batch 0 succeeds and does nothing. */
 hconv_status hconv_run(const hconv_plan *plan, const DLTensor *x, const void *packed, const DLTensor *bias, DLTensor *y,
                        void *workspace, size_t workspace_bytes, void *stream);
 
-/** Plan, pack and run in one call; plans are cached, scratch memory comes from the stream's memory pool: packed weights
- * and hconv_plan_workspace_bytes, or, where that is more than there is, hconv_plan_minimum_workspace_bytes. */
+/** Plan, pack and run in one call, in the layout of x and y (of y, where x could be in either); plans are cached,
+ * scratch memory comes from the stream's memory pool: packed weights and hconv_plan_workspace_bytes, or, where that is
+ * more than there is, hconv_plan_minimum_workspace_bytes. */
 hconv_status hconv_conv2d(const DLTensor *x, const DLTensor *w, const DLTensor *bias, const hconv_padding *padding,
                           hconv_math math, DLTensor *y, void *stream);
 

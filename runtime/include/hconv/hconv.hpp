@@ -51,20 +51,30 @@ inline DLDevice cuda(int ordinal = 0) {
   return {kDLCUDA, ordinal};
 }
 
-/** A row-major contiguous tensor of at most 4 dimensions over memory that the caller owns. */
+/** A dense tensor of at most 4 dimensions over memory that the caller owns: row-major, or, of shape {N, C, H, W}, with
+ * the channels innermost (HCONV_LAYOUT_NHWC, which is for weights {OC, IC, KH, KW} too). */
 class Tensor {
 public:
-  Tensor(void *data, std::initializer_list<int64_t> shape, DLDataType dtype = float32, DLDevice device = cpu) {
+  Tensor(void *data, std::initializer_list<int64_t> shape, DLDataType dtype = float32, DLDevice device = cpu,
+         hconv_layout layout = HCONV_LAYOUT_NCHW) {
     if (shape.size() > shape_.size())
       throw Error(HCONV_INVALID_ARGUMENT, "A tensor has more than 4 dimensions; expected at most 4.");
     std::copy(shape.begin(), shape.end(), shape_.begin());
     tensor_ = {data, device, static_cast<int>(shape.size()), dtype, shape_.data(), nullptr, 0};
+    if (layout == HCONV_LAYOUT_NCHW)
+      return;
+    if (shape.size() != 4)
+      throw Error(HCONV_INVALID_ARGUMENT, "A tensor of NHWC has not 4 dimensions; expected N, C, H, W.");
+    strides_ = {shape_[1] * shape_[2] * shape_[3], 1, shape_[3] * shape_[1], shape_[1]};
+    tensor_.strides = strides_.data();
   }
-  Tensor(const Tensor &other) : shape_(other.shape_), tensor_(other.tensor_) { tensor_.shape = shape_.data(); }
+  Tensor(const Tensor &other) { *this = other; }
   Tensor &operator=(const Tensor &other) {
     shape_ = other.shape_;
+    strides_ = other.strides_;
     tensor_ = other.tensor_;
     tensor_.shape = shape_.data();
+    tensor_.strides = other.tensor_.strides ? strides_.data() : nullptr;
     return *this;
   }
   /** For the C API; valid as long as this object. */
@@ -72,7 +82,7 @@ public:
   const DLTensor *dl() const { return &tensor_; }
 
 private:
-  std::array<int64_t, 4> shape_{};
+  std::array<int64_t, 4> shape_{}, strides_{};
   DLTensor tensor_{};
 };
 
@@ -98,7 +108,7 @@ private:
   void *data_ = nullptr;
 };
 
-/** The problem of convolving x[B,IC,H,W] with w[OC,IC,KH,KW]. */
+/** The problem of convolving x[B,IC,H,W] with w[OC,IC,KH,KW], in the layout of x. */
 inline hconv_problem problem(const Tensor &x, const Tensor &w, hconv_padding padding = {},
                              hconv_math math = HCONV_MATH_FP32) {
   hconv_problem result;

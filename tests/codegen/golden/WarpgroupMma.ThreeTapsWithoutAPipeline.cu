@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     // produce b_tile
     const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
     for (int row_1 = 0; row_1 < 6; row_1++) {
-      hconv::store_aligned(a_tile_b_tile + (row_1 * 32 + ((thread_x >> 2) + thread_y * 8) >> 6) * 2048 + 3840 + (((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3)) * 8 ^ ((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3) >> 3 & 3) * 8), hconv::load_aligned<hconv::vec<hconv::bfloat16, 8>>(b + ((row_1 * 32 + t54 >> 6) * 1024 + ((bn * 64 + (row_1 * 32 + t54 & 63)) * 8 + vec_base_s_1)) * 8));
+      hconv::store_aligned(a_tile_b_tile + (((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3)) * 8 ^ ((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3) >> 3 & 3) * 8) + (row_1 * 32 + ((thread_x >> 2) + thread_y * 8) >> 6) * 2048 + 3840, hconv::load_aligned<hconv::vec<hconv::bfloat16, 8>>(b + ((row_1 * 32 + t54 >> 6) * 1024 + ((bn * 64 + (row_1 * 32 + t54 & 63)) * 8 + vec_base_s_1)) * 8));
     }
     hconv::fence_proxy_async();
     __syncthreads();
@@ -42,26 +42,14 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     // consume a_tile
     for (int r_y = 0; r_y < 3; r_y++) {
       const uint64_t b_descriptor = hconv::matrix_descriptor<64>(a_tile_b_tile + r_y * 2048 + 3840);
-      #pragma unroll
-      for (int step = 0; step < 1; step++) {
-        hconv::load_matrix_x4(a_fragments + step * 4, a_tile_b_tile + ((thread_y * 16 + r_y + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5 + ((thread_x >> 4) + step * 2)) * 8);
-      }
+      hconv::load_matrix_x4(a_fragments, a_tile_b_tile + ((thread_x >> 4) + (thread_y * 16 + r_y + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5) * 8);
       hconv::wgmma_fence();
-      #pragma unroll
-      for (int step = 0; step < 1; step++) {
-        hconv::wgmma_bf16<64, 2, 16, 1>(sum_0, a_fragments + step * 4, b_descriptor + uint64_t(step * 2));
-      }
+      hconv::wgmma_bf16<64, 2, 16, 1>(sum_0, a_fragments, b_descriptor);
       hconv::wgmma_commit();
       hconv::wgmma_wait<1>();
-      #pragma unroll
-      for (int step = 0; step < 1; step++) {
-        hconv::load_matrix_x4(a_fragments + step * 4 + 4, a_tile_b_tile + ((thread_y * 16 + r_y + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5 + ((thread_x >> 4) + step * 2)) * 8 + 16);
-      }
+      hconv::load_matrix_x4(a_fragments + 4, a_tile_b_tile + ((thread_x >> 4) + (thread_y * 16 + r_y + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5) * 8 + 16);
       hconv::wgmma_fence();
-      #pragma unroll
-      for (int step = 0; step < 1; step++) {
-        hconv::wgmma_bf16<64, 2, 16, 1>(sum_0, a_fragments + step * 4 + 4, b_descriptor + uint64_t(step * 2 + 2));
-      }
+      hconv::wgmma_bf16<64, 2, 16, 1>(sum_0, a_fragments + 4, b_descriptor + uint64_t(2ull));
       hconv::wgmma_commit();
       hconv::wgmma_wait<0>();
     }

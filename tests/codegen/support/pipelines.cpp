@@ -136,23 +136,35 @@ Func mma_matmul(Type type, int n_tiles) {
   return c;
 }
 
-Func wgmma_product(Type type, int taps) {
+Func wgmma_product(Type type, int taps, bool b_moves) {
   const int M = 64, N = 128, K = 64, block_n = 64, chunk_k = 32, warps = 4;
-  ImageParam a(type, 2, "a"), b(type, 3, "b");
+  ImageParam a(type, b_moves ? 3 : 2, "a"), b(type, b_moves ? 2 : 3, "b");
   Func a_tile("a_tile"), b_tile("b_tile"), sum("sum"), c("c");
   Var m("m"), n("n"), t("t"), kv("kv"), bn("bn"), nt("nt"), m_half("m_half"), pair("pair"), g("g"), q("q"),
       lane("lane"), warp("warp"), vec("vec"), part("part"), row("row");
-  a_tile(kv, m) = a(kv, m);
-  b_tile(kv, n, t) = b(kv, n, t);
   RDom r(0, K, 0, taps, "r");
   sum(n, m) = 0.f;
-  sum(n, m) += cast<float>(a_tile(r.x, m + r.y)) * cast<float>(b_tile(r.x, n, r.y));
+  // One factor is moved by a tap, of the other each tap has its own.
+  if (b_moves) {
+    a_tile(kv, m, t) = a(kv, m, t);
+    b_tile(kv, n) = b(kv, n);
+    sum(n, m) += cast<float>(a_tile(r.x, m, r.y)) * cast<float>(b_tile(r.x, n + r.y));
+  } else {
+    a_tile(kv, m) = a(kv, m);
+    b_tile(kv, n, t) = b(kv, n, t);
+    sum(n, m) += cast<float>(a_tile(r.x, m + r.y)) * cast<float>(b_tile(r.x, n, r.y));
+  }
   c(n, m) = cast(type, sum(n, m));
 
   a.set_host_alignment(16);
   b.set_host_alignment(16);
-  a.dim(0).set_bounds(0, K).dim(1).set_bounds(0, M + taps - 1).set_stride(K);
-  b.dim(0).set_bounds(0, K).dim(1).set_bounds(0, N).set_stride(K).dim(2).set_bounds(0, taps).set_stride(K * N);
+  auto bounds = [&](ImageParam &p, int rows, bool moves) {
+    p.dim(0).set_bounds(0, K).dim(1).set_bounds(0, moves ? rows + taps - 1 : rows).set_stride(K);
+    if (!moves)
+      p.dim(2).set_bounds(0, taps).set_stride(K * rows);
+  };
+  bounds(a, M, !b_moves);
+  bounds(b, N, b_moves);
   c.output_buffer().dim(0).set_bounds(0, N).dim(1).set_bounds(0, M).set_stride(N);
 
   for (Func stage : {a_tile, b_tile, sum, c})
@@ -184,9 +196,14 @@ Func wgmma_product(Type type, int taps) {
         .reorder(vec, row, lane, warp)
         .gpu_threads(lane, warp);
   };
-  a_tile.bound_extent(m, M + taps - 1).align_storage(m, 32); // b_tile follows: at a multiple of 8 of its rows
+  if (b_moves) {
+    a_tile.bound_extent(m, M).bound_extent(t, taps).fuse(m, t, m);
+    b_tile.bound_extent(n, block_n + taps - 1);
+  } else {
+    a_tile.bound_extent(m, M + taps - 1).align_storage(m, 32); // b_tile follows: at a multiple of 8 of its rows
+    b_tile.bound_extent(n, block_n).bound_extent(t, taps).fuse(n, t, n);
+  }
   stage(a_tile, m, chunk_k + 8);
-  b_tile.bound_extent(n, block_n).bound_extent(t, taps).fuse(n, t, n);
   stage(b_tile, n, chunk_k);
   return c;
 }

@@ -20,9 +20,10 @@ Halide::Func matmul(Halide::Type type = Halide::Float(32));
  * "chunk"; the tile's loops are "k", "m_half" and "pair". */
 Halide::Func mma_matmul(Halide::Type type, int n_tiles);
 
-/** c(n, m) = sum over k and t of a(k, m + t) * b(k, n, t), t counting `taps`: 64 m x 128 n x 64 k of a 16-bit type,
- * scheduled for wgmma as schedules/wgmma_cuda does. A block is one warpgroup with 64 m x 64 n, and steps of 32 along k
- * are loop "chunk"; in one, loop "step" counts 16. The tile's loops are those of mma_matmul. */
-Halide::Func wgmma_product(Halide::Type type, int taps);
+/** c(n, m) = sum over k and t of a(k, m + t) * b(k, n, t), or with `b_moves` a(k, m, t) * b(k, n + t), t counting
+ * `taps`: 64 m x 128 n x 64 k of a 16-bit type, scheduled for wgmma as schedules/wgmma_cuda does. A block is one
+ * warpgroup with 64 m x 64 n, and steps of 32 along k are loop "chunk"; in one, loop "step" counts 16. The tile's loops
+ * are those of mma_matmul. */
+Halide::Func wgmma_product(Halide::Type type, int taps, bool b_moves = false);
 
 } // namespace hconv_test

@@ -78,6 +78,26 @@ void multiply_add(const Collective *const (&lanes)[kWarpLanes]) {
       lanes[lane]->d[i] = d[lane / 4 + 8 * (i / 2)][2 * (lane % 4) + i % 2];
 }
 
+/// Of the four lanes of a quad, lane q gets lane j's register q as register j.
+void exchange_quads(const Collective *const (&lanes)[kWarpLanes]) {
+  unsigned old[kWarpLanes][4];
+  for (int lane = 0; lane < kWarpLanes; ++lane)
+    std::memcpy(old[lane], lanes[lane]->r, sizeof old[lane]);
+  for (int lane = 0; lane < kWarpLanes; ++lane)
+    for (int j = 0; j < 4; ++j)
+      lanes[lane]->r[j] = old[lane / 4 * 4 + j][lane % 4];
+}
+
+/// Lane 4 * g + q holds elements 2 * q and the next one of row g, and gets those of column g.
+void transpose_matrix(const Collective *const (&lanes)[kWarpLanes]) {
+  uint16_t elements[8][8];
+  for (int lane = 0; lane < kWarpLanes; ++lane)
+    for (int i = 0; i < 2; ++i)
+      elements[lane / 4][lane % 4 * 2 + i] = half_word(*lanes[lane]->r, i);
+  for (int lane = 0; lane < kWarpLanes; ++lane)
+    *lanes[lane]->r = elements[lane % 4 * 2][lane / 4] | unsigned(elements[lane % 4 * 2 + 1][lane / 4]) << 16;
+}
+
 /// Lane 8 * m + i gives the address of row i of matrix m: 8 elements of 16 bits. Register m of a lane receives elements
 /// 2 * (lane % 4) and the next one of row lane / 4 of matrix m, or of its column lane / 4 when transposed.
 std::string load_matrices(const Collective *const (&lanes)[kWarpLanes], const unsigned char *shared,
@@ -126,6 +146,12 @@ std::string perform(const Collective *const (&lanes)[kWarpLanes], const unsigned
     break;
   case Collective::Kind::load_matrices:
     return load_matrices(lanes, shared, shared_bytes);
+  case Collective::Kind::exchange_quad:
+    exchange_quads(lanes);
+    break;
+  case Collective::Kind::transpose_matrix:
+    transpose_matrix(lanes);
+    break;
   default: // WarpgroupProducts'
     break;
   }
@@ -139,6 +165,10 @@ const char *name_of(const Collective &operation) {
   case Collective::Kind::load_matrices:
     return operation.matrices == 4 ? (operation.transposed ? "ldmatrix_x4_trans" : "ldmatrix_x4")
                                    : (operation.transposed ? "ldmatrix_x2_trans" : "ldmatrix_x2");
+  case Collective::Kind::exchange_quad:
+    return "exchange_quad";
+  case Collective::Kind::transpose_matrix:
+    return "movmatrix";
   case Collective::Kind::warpgroup_product:
     return "wgmma";
   case Collective::Kind::warpgroup_fence:

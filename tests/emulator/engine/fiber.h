@@ -18,6 +18,8 @@ struct Collective {
     barrier,
     load_matrices,
     multiply_add,
+    exchange_quad,
+    transpose_matrix,
     warpgroup_product,
     warpgroup_fence,
     warpgroup_commit,
@@ -31,7 +33,7 @@ struct Collective {
 
   int matrices; // load_matrices
   bool transposed;
-  unsigned *r;
+  unsigned *r; // of exchange_quad and transpose_matrix, too
   const void *row;
 
   twin::WarpgroupProduct product; // warpgroup_product

@@ -212,6 +212,24 @@ void warp_multiply_add(Tile tile, float *d, const unsigned *a, const unsigned *b
   fiber.runner->wait_in_collective(fiber, operation);
 }
 
+namespace {
+void wait_with(emulator::Collective::Kind kind, unsigned *r) {
+  emulator::Fiber &fiber = running();
+  emulator::Collective operation{};
+  operation.kind = kind;
+  operation.r = r;
+  fiber.runner->wait_in_collective(fiber, operation);
+}
+} // namespace
+
+void warp_exchange_quad(unsigned *r) {
+  wait_with(emulator::Collective::Kind::exchange_quad, r);
+}
+
+void warp_transpose_matrix(unsigned *r) {
+  wait_with(emulator::Collective::Kind::transpose_matrix, r);
+}
+
 void warp_load_matrices(unsigned *r, const void *row, int matrices, bool transposed) {
   emulator::Fiber &fiber = running();
   emulator::Collective operation{};

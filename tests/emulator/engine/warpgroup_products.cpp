@@ -15,18 +15,24 @@ constexpr uintptr_t kSharedStart = 1024; // the address of a block's dynamic sha
 /// What the bits of a descriptor say (PTX ISA, matrix descriptor of wgmma).
 struct Descriptor {
   uintptr_t start;   // byte address of row 0, column 0
+  uintptr_t leading; // without a swizzle: bytes from 8 columns to the next 8
   uintptr_t stride;  // bytes from 8 rows to the next 8
   unsigned offset;   // base offset
   uintptr_t swizzle; // bytes: 128, 64, 32, or 0 for none
 
   explicit Descriptor(uint64_t bits)
-      : start((bits & 0x3fff) << 4), stride((bits >> 32 & 0x3fff) << 4), offset(unsigned(bits >> 49 & 7)) {
+      : start((bits & 0x3fff) << 4), leading((bits >> 16 & 0x3fff) << 4), stride((bits >> 32 & 0x3fff) << 4),
+        offset(unsigned(bits >> 49 & 7)) {
     constexpr uintptr_t sizes[] = {0, 128, 64, 32};
     swizzle = sizes[bits >> 62];
   }
 
-  /// Byte address of element k of row n, K-major. Rows are as long as the swizzle is wide.
+  /// Byte address of element k of row n, K-major. Without a swizzle 8 rows of 8 elements lie one behind the other; with
+  /// one, rows are as long as it is wide.
   uintptr_t address(int n, int k) const {
+    if (swizzle == 0)
+      return start + uintptr_t(n / 8) * stride + uintptr_t(n % 8) * 16 + uintptr_t(k / 8) * leading +
+             uintptr_t(k % 8) * 2;
     const uintptr_t plain = start + uintptr_t(n / 8) * stride + uintptr_t(n % 8) * swizzle + uintptr_t(k) * 2;
     return plain ^ (plain >> 7 & (swizzle / 16 - 1)) << 4;
   }
@@ -47,10 +53,9 @@ std::string multiply_add(const twin::WarpgroupProduct (&lanes)[kWarpLanes], cons
                          size_t shared_bytes, const UnfencedWrites &unfenced) {
   const twin::WarpgroupProduct &first = lanes[0];
   const Descriptor descriptor(first.descriptor);
-  if (descriptor.swizzle == 0 || descriptor.offset != 0)
-    return sentence("wgmma: the descriptor %llx has %s, which is not emulated",
-                    static_cast<unsigned long long>(first.descriptor),
-                    descriptor.offset ? "a base offset" : "no swizzle");
+  if (descriptor.offset != 0)
+    return sentence("wgmma: the descriptor %llx has a base offset, which is not emulated",
+                    static_cast<unsigned long long>(first.descriptor));
   float a[kDepth][kRows]; // register i of A: row g + 8 * (i % 2), columns 2 * q + 8 * (i / 2) and the next one
   bool finite = true;
   for (int lane = 0; lane < kWarpLanes; ++lane)

@@ -123,3 +123,22 @@ extern "C" __global__ void load_matrices_at(int offset, unsigned *r) {
   r[threadIdx.x] = two[0];
 }
 HCONV_REGISTER_KERNEL(load_matrices_at)
+
+/// r[lane][4] = what exchange_quad makes of x[lane][4].
+extern "C" __global__ void exchange_quads(const unsigned *x, unsigned *r) {
+  unsigned mine[4];
+  for (int i = 0; i < 4; ++i)
+    mine[i] = x[threadIdx.x * 4 + i];
+  hconv::exchange_quad(mine);
+  for (int i = 0; i < 4; ++i)
+    r[threadIdx.x * 4 + i] = mine[i];
+}
+HCONV_REGISTER_KERNEL(exchange_quads)
+
+/// y[8][8] = x[8][8] transposed, by movmatrix.
+extern "C" __global__ void transpose_matrix(const unsigned *x, unsigned *y) {
+  unsigned mine = x[threadIdx.x];
+  hconv::transpose_matrix(mine);
+  y[threadIdx.x] = mine;
+}
+HCONV_REGISTER_KERNEL(transpose_matrix)

@@ -118,6 +118,29 @@ TEST_F(TensorCore, LdmatrixGivesEachLaneItsPair) {
   }
 }
 
+TEST_F(TensorCore, LanesOfAQuadExchangeTheirRegisters) {
+  std::vector<unsigned> x(128), expected(128);
+  for (unsigned i = 0; i < 128; ++i) {
+    x[i] = 1000 + i;
+    const unsigned lane = i / 4, j = i % 4;
+    expected[i] = 1000 + (lane / 4 * 4 + j) * 4 + lane % 4; // lane j's register q
+  }
+  const DeviceArray<unsigned> device_x(x), r(128);
+  ASSERT_EQ(launch("exchange_quads", kOneWarp, device_x.pointer(), r.pointer()), CUDA_SUCCESS);
+  EXPECT_EQ(r.values(), expected);
+}
+
+TEST_F(TensorCore, MovmatrixTransposes) {
+  std::vector<uint16_t> x(64), expected(64);
+  for (unsigned i = 0; i < 64; ++i) {
+    x[i] = uint16_t(500 + i);
+    expected[i] = uint16_t(500 + i % 8 * 8 + i / 8);
+  }
+  const DeviceArray<uint16_t> device_x(x), y(64);
+  ASSERT_EQ(launch("transpose_matrix", kOneWarp, device_x.pointer(), y.pointer()), CUDA_SUCCESS);
+  EXPECT_EQ(y.values(), expected);
+}
+
 TEST_F(TensorCore, LdmatrixFeedsMma) {
   const std::vector<float> a = small_integers(256, 100, 31), b = small_integers(128, 100, 32);
   const DeviceArray<uint16_t> device_a(converted(a, hconv::bfloat16_bits)),

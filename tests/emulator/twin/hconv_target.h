@@ -63,6 +63,8 @@ enum class Tile { m16n8k16_bf16, m16n8k16_f16, m16n8k8_tf32 };
 void block_barrier();
 void warp_barrier();
 void warp_multiply_add(Tile tile, float *d, const unsigned *a, const unsigned *b);
+void warp_exchange_quad(unsigned *r);
+void warp_transpose_matrix(unsigned *r);
 void warp_load_matrices(unsigned *r, const void *row, int matrices, bool transposed);
 void async_copy(void *shared, const void *global, int size, int bytes);
 void async_commit();
@@ -138,6 +140,13 @@ template <int N> inline void cp_async_wait() {
 
 inline void syncwarp() {
   twin::warp_barrier();
+}
+
+inline void exchange_quad(unsigned (&r)[4]) {
+  twin::warp_exchange_quad(r);
+}
+inline void transpose_matrix(unsigned &r) {
+  twin::warp_transpose_matrix(&r);
 }
 
 inline void ldmatrix_x4(unsigned (&r)[4], const void *row) {

@@ -17,6 +17,7 @@ struct Sizes {
   int32_t w, h, ic, b, kw, kh, ow, oh, oc, has_bias, top, left, wide;
   int32_t x_stride[4]; ///< w, h, ic, b
   int32_t w_stride[4]; ///< oc, kw, kh, ic
+  int32_t y_stride[4]; ///< ow, oh, oc, b
 };
 
 int64_t at(const int32_t (&stride)[4], int64_t a, int64_t b, int64_t c, int64_t d) {
@@ -37,13 +38,14 @@ void convolve(const Sizes &s, const void *x, const void *packed, const void *bia
                   sum += load(x, at(s.x_stride, iw, ih, ic, b), s.wide) *
                          load(packed, at(s.w_stride, oc, kw, kh, ic), s.wide);
               }
-          store(y, ((b * s.oc + oc) * s.oh + oh) * s.ow + ow, s.wide, sum);
+          store(y, at(s.y_stride, ow, oh, oc, b), s.wide, sum);
         }
 }
 
 struct PackSizes {
   int32_t kw, kh, ic, oc, packed_oc, packed_ic, bytes;
-  int32_t stride[4]; ///< of packed: oc, kw, kh, ic
+  int32_t stride[4];   ///< of packed: oc, kw, kh, ic
+  int32_t w_stride[4]; ///< kw, kh, ic, oc
 };
 
 void pack(const PackSizes &s, const void *w, void *packed) {
@@ -53,12 +55,13 @@ void pack(const PackSizes &s, const void *w, void *packed) {
     for (int64_t ic = 0; ic < s.ic; ++ic)
       for (int64_t tap = 0; tap < taps; ++tap)
         std::memcpy(static_cast<char *>(packed) + at(s.stride, oc, tap % s.kw, tap / s.kw, ic) * s.bytes,
-                    static_cast<const char *>(w) + ((oc * s.ic + ic) * taps + tap) * s.bytes,
+                    static_cast<const char *>(w) + at(s.w_stride, tap % s.kw, tap / s.kw, ic, oc) * s.bytes,
                     static_cast<size_t>(s.bytes));
 }
 
 struct PackInputSizes {
   int32_t w, h, ic, b, packed_ic, packed_w, packed_h, top, left;
+  int32_t x_stride[4]; ///< w, h, ic, b
 };
 
 void pack_input(const PackInputSizes &s, const void *x, void *packed) {
@@ -70,8 +73,21 @@ void pack_input(const PackInputSizes &s, const void *x, void *packed) {
         for (int64_t c = 0; c < s.packed_ic; ++c) {
           const int64_t ih = h - s.top, iw = w - s.left;
           const bool inside = c < s.ic && ih >= 0 && ih < s.h && iw >= 0 && iw < s.w;
-          *to++ = inside ? from[((b * s.ic + c) * s.h + ih) * s.w + iw] : uint16_t{0};
+          *to++ = inside ? from[at(s.x_stride, iw, ih, c, b)] : uint16_t{0};
         }
+}
+
+struct TransposeSizes {
+  int32_t columns, rows, batch, bytes;
+};
+
+void transpose(const TransposeSizes &s, const void *x, void *y) {
+  const char *from = static_cast<const char *>(x);
+  char *to = static_cast<char *>(y);
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t c = 0; c < s.columns; ++c)
+      for (int64_t r = 0; r < s.rows; ++r, to += s.bytes)
+        std::memcpy(to, from + ((b * s.rows + r) * s.columns + c) * s.bytes, static_cast<size_t>(s.bytes));
 }
 
 template <class T> T &parameter(void **parameters, int i) {
@@ -87,6 +103,13 @@ const FakeImage pack_image = {
 
 const FakeImage pack_input_image = {
     [](void **p) { pack_input(parameter<PackInputSizes>(p, 0), parameter<void *>(p, 1), parameter<void *>(p, 2)); }};
+
+const FakeImage transpose_image = {
+    [](void **p) { transpose(parameter<TransposeSizes>(p, 0), parameter<void *>(p, 1), parameter<void *>(p, 2)); }};
+
+const uint8_t *bytes_of(const FakeImage &image) {
+  return reinterpret_cast<const uint8_t *>(&image);
+}
 
 Sizes sizes_of(const halide_buffer_t *x, const halide_buffer_t *w, int32_t has_bias, int32_t top, int32_t left,
                const halide_buffer_t *y) {
@@ -104,7 +127,8 @@ Sizes sizes_of(const halide_buffer_t *x, const halide_buffer_t *w, int32_t has_b
           left,
           x->type.bits == 32,
           {x->dim[0].stride, x->dim[1].stride, x->dim[2].stride, x->dim[3].stride},
-          {w->dim[0].stride, w->dim[1].stride, w->dim[2].stride, w->dim[3].stride}};
+          {w->dim[0].stride, w->dim[1].stride, w->dim[2].stride, w->dim[3].stride},
+          {y->dim[0].stride, y->dim[1].stride, y->dim[2].stride, y->dim[3].stride}};
 }
 
 /// Of mma: x has its channels innermost and holds the padding.
@@ -132,8 +156,22 @@ const char *broken_promise(const halide_buffer_t *x, const halide_buffer_t *w, i
   return nullptr;
 }
 
-const uint8_t *bytes_of(const FakeImage &image) {
-  return reinterpret_cast<const uint8_t *>(&image);
+/// The same of mma for NHWC, whose x is the caller's or a copy with whole pieces of 8 channels.
+const char *broken_promise_of_nhwc(const halide_buffer_t *x, const halide_buffer_t *w, const halide_buffer_t *y) {
+  if (x->dim[0].stride != 1 || w->dim[3].stride != 1 || y->dim[2].stride != 1)
+    return "channels are not innermost";
+  if (x->dim[0].extent % 8 || w->dim[3].extent % 16 || y->dim[2].extent % 8)
+    return "channels are not in whole pieces";
+  if (x->device % 16 || w->device % 16 || y->device % 16)
+    return "tensors are not aligned";
+  return nullptr;
+}
+
+int transpose_on_cuda(const void *user_context, void **state, halide_buffer_t *x, halide_buffer_t *y) {
+  TransposeSizes sizes = {x->dim[0].extent, x->dim[1].extent, x->dim[2].extent, x->type.bits / 8};
+  void *arguments[] = {&sizes, x, y};
+  return hconv_cuda_launch(user_context, state, bytes_of(transpose_image), "fake_kernel", 1, 1, 1, 128, 1, 1, 0, 3,
+                           arguments, 0b110);
 }
 
 int convolve_on_cuda(const void *user_context, void **state, const Sizes &sizes, halide_buffer_t *x, halide_buffer_t *w,
@@ -150,6 +188,23 @@ int pack_on_cuda(const void *user_context, void **state, const PackSizes &sizes,
   void *arguments[] = {&copy, w, packed};
   return hconv_cuda_launch(user_context, state, bytes_of(pack_image), "fake_kernel", 1, 1, 1, 128, 1, 1, 0, 3,
                            arguments, 0b110);
+}
+
+int pack_input_on_cuda(const void *user_context, void **state, halide_buffer_t *x, int32_t top, int32_t left,
+                       halide_buffer_t *packed) {
+  PackInputSizes sizes = {x->dim[0].extent,
+                          x->dim[1].extent,
+                          x->dim[2].extent,
+                          x->dim[3].extent,
+                          packed->dim[0].extent,
+                          packed->dim[1].extent,
+                          packed->dim[2].extent,
+                          top,
+                          left,
+                          {x->dim[0].stride, x->dim[1].stride, x->dim[2].stride, x->dim[3].stride}};
+  void *arguments[] = {&sizes, x, packed};
+  return hconv_cuda_launch(user_context, state, bytes_of(pack_input_image), "fake_kernel", sizes.b, 1, 1, 128, 1, 1, 0,
+                           3, arguments, 0b110);
 }
 
 int fail_in_halide(const void *user_context) {
@@ -186,6 +241,15 @@ int fail_in_halide(const void *user_context) {
     }                                                                                                                  \
     return convolve_on_cuda(user_context, &state, sizes_of_packed(x, w, has_bias, top, left, y), x, w, bias, y);       \
   }
+#define FAKE_MMA_NHWC(name)                                                                                            \
+  extern "C" int name(CONV_ARGUMENTS) {                                                                                \
+    static void *state;                                                                                                \
+    if (const char *broken = broken_promise_of_nhwc(x, w, y)) {                                                        \
+      halide_error(const_cast<void *>(user_context), broken);                                                          \
+      return halide_error_code_generic_error;                                                                          \
+    }                                                                                                                  \
+    return convolve_on_cuda(user_context, &state, sizes_of_packed(x, w, has_bias, top, left, y), x, w, bias, y);       \
+  }
 #define FAKE_CONV_FAILING(name, ...)                                                                                   \
   extern "C" int name(const void *user_context, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, int32_t,      \
                       int32_t, int32_t, __VA_ARGS__) {                                                                 \
@@ -194,8 +258,9 @@ int fail_in_halide(const void *user_context) {
 #define FAKE_PACK_SIZES                                                                                                \
   PackSizes {                                                                                                          \
     w->dim[0].extent, w->dim[1].extent, w->dim[2].extent, w->dim[3].extent, packed->dim[0].extent,                     \
-        packed->dim[3].extent, w->type.bits / 8, {                                                                     \
-      packed->dim[0].stride, packed->dim[1].stride, packed->dim[2].stride, packed->dim[3].stride                       \
+        packed->dim[3].extent, w->type.bits / 8,                                                                       \
+        {packed->dim[0].stride, packed->dim[1].stride, packed->dim[2].stride, packed->dim[3].stride}, {                \
+      w->dim[0].stride, w->dim[1].stride, w->dim[2].stride, w->dim[3].stride                                           \
     }                                                                                                                  \
   }
 #define FAKE_PACK(name)                                                                                                \
@@ -209,6 +274,21 @@ int fail_in_halide(const void *user_context) {
     return pack_on_cuda(user_context, &state, FAKE_PACK_SIZES, w, packed);                                             \
   }
 
+#define FAKE_TRANSPOSE(name)                                                                                           \
+  extern "C" int name(const void *, halide_buffer_t *x, halide_buffer_t *y) {                                          \
+    transpose({x->dim[0].extent, x->dim[1].extent, x->dim[2].extent, x->type.bits / 8}, x->host, y->host);             \
+    return 0;                                                                                                          \
+  }
+#define FAKE_TRANSPOSE_CUDA(name)                                                                                      \
+  extern "C" int name(const void *user_context, halide_buffer_t *x, halide_buffer_t *y) {                              \
+    static void *state;                                                                                                \
+    return transpose_on_cuda(user_context, &state, x, y);                                                              \
+  }
+
+FAKE_TRANSPOSE(transpose_b32_cpu)
+FAKE_TRANSPOSE(transpose_b16_cpu)
+FAKE_TRANSPOSE_CUDA(transpose_b32_cuda)
+FAKE_TRANSPOSE_CUDA(transpose_b16_cuda)
 FAKE_PACK_CUDA(pack_b32_cuda)
 FAKE_PACK_CUDA(pack_b16_cuda)
 FAKE_PACK(pack_b32_cpu)
@@ -224,6 +304,7 @@ FAKE_CONV_FAILING(conv2d_direct_f16_oc32x64_cuda, halide_buffer_t *)
 FAKE_MMA(conv2d_mma_bf16_oc64x64_cuda)
 FAKE_MMA(conv2d_mma_bf16_oc128x128_cuda)
 FAKE_MMA(conv2d_wgmma_bf16_oc64x64_cuda)
+FAKE_MMA_NHWC(conv2d_mma_bf16_nhwc_oc64x64_cuda)
 FAKE_CONV_CUDA(conv2d_direct_f32_oc32x64_halide_ptx)
 FAKE_CONV(conv2d_direct_f32_oc8x8_cpu_baseline)
 FAKE_CONV(conv2d_direct_bf16_oc8x8_cpu_baseline)
@@ -231,22 +312,14 @@ FAKE_CONV_FAILING(conv2d_direct_f16_oc8x8_cpu_baseline, int32_t, halide_buffer_t
 FAKE_CONV(conv2d_direct_f32_oc16x8_cpu_avx2)
 FAKE_CONV(conv2d_direct_f32_oc32x8_cpu_avx512)
 
-extern "C" int pack_input_b16_cuda(const void *user_context, halide_buffer_t *x, int32_t top, int32_t left,
-                                   halide_buffer_t *packed) {
-  static void *state;
-  PackInputSizes sizes = {x->dim[0].extent,
-                          x->dim[1].extent,
-                          x->dim[2].extent,
-                          x->dim[3].extent,
-                          packed->dim[0].extent,
-                          packed->dim[1].extent,
-                          packed->dim[2].extent,
-                          top,
-                          left};
-  void *arguments[] = {&sizes, x, packed};
-  return hconv_cuda_launch(user_context, &state, bytes_of(pack_input_image), "fake_kernel", sizes.b, 1, 1, 128, 1, 1, 0,
-                           3, arguments, 0b110);
-}
+#define FAKE_PACK_INPUT(name)                                                                                          \
+  extern "C" int name(const void *user_context, halide_buffer_t *x, int32_t top, int32_t left,                         \
+                      halide_buffer_t *packed) {                                                                       \
+    static void *state;                                                                                                \
+    return pack_input_on_cuda(user_context, &state, x, top, left, packed);                                             \
+  }
+FAKE_PACK_INPUT(pack_input_b16_cuda)
+FAKE_PACK_INPUT(pack_input_b16_nhwc_cuda)
 
 extern "C" int conv2d_direct_f32_wrong_cpu_baseline(CPU_CONV_ARGUMENTS) {
   (void)user_context, (void)block_ic, (void)task_oh, (void)task_oc, (void)task_b;
