@@ -17,12 +17,13 @@ import sys
 
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
-        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic")
+        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic", "split")
 # Filled in where a line leaves out a key that its algorithm knows.
-DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4, "sum_ic": 0}
+DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4, "sum_ic": 0,
+            "split": 0}
 # Values that a name does not mention.
 UNNAMED = {**DEFAULTS, "kw_tile": 4}
-ZERO_ALLOWED = {"kw", "sum_ic"}
+ZERO_ALLOWED = {"kw", "sum_ic", "split"}
 
 FLOAT_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 BIT_TYPES = {"b32": 32, "b16": 16}
@@ -62,6 +63,7 @@ class Algorithm:
 ALGORITHMS = {
     "pack": Algorithm({"": "pack_weights"}, tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
     "pack_input": Algorithm({"": "pack_input"}, ("b16",), {"cuda": ()}),
+    "sum_parts": Algorithm({"": "sum_parts"}, tuple(FLOAT_TYPES), {"cuda": ()}),
     "direct": Algorithm({"": "conv2d_direct"}, tuple(FLOAT_TYPES), {
         "cuda": _BLOCK_KEYS,
         "halide_ptx": _BLOCK_KEYS,
@@ -144,6 +146,8 @@ def variant_name(algorithm, type, target, params):
         parts.append(f"w{params['warps']}")
     if differs("min_blocks"):
         parts.append(f"mb{params['min_blocks']}")
+    if differs("split"):
+        parts.append("split")
     return "_".join(parts + [target])
 
 
@@ -218,6 +222,10 @@ def parse_line(line):
         raise ManifestError(f"products is {params['products']}, expected 3 or 4.")
     if params.get("sum_ic", 0) % params.get("ic", 1):
         raise ManifestError(f"sum_ic is {params['sum_ic']}, expected a multiple of ic={params['ic']}.")
+    if params.get("split", 0) not in (0, 1):
+        raise ManifestError(f"split is {params['split']}, expected 0 or 1.")
+    if params.get("split") and (algorithm_name == "wgmma" or target != "cuda"):
+        raise ManifestError(f"split is 1, expected a direct or mma variant for cuda, not {algorithm_name} for {target}.")
     for key in _FFT_KEYS:
         if params.get(key, 8) not in (8, 16, 32, 64):
             raise ManifestError(f"{key} is {params[key]}, expected a power of two from 8 to 64.")

@@ -34,7 +34,7 @@ public:
     w.dim(3).set_stride(1);
 
     hconv::DirectConv2D conv = hconv::direct_conv2d(in, this->element, hconv::Staging::padded);
-    this->y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
+    this->y(conv.outputs()) = conv.y(conv.outputs());
     place(conv);
   }
 

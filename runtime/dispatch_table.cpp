@@ -76,6 +76,7 @@ constexpr ProductSpeed products[] = {
 // all transform variants on shapes/perf.txt (docs/benchmarks.md).
 constexpr TransformSpeeds transforms = {200, 29, 45, 40e6, 3000};
 constexpr TileSpeed tile_lines[] = {{16, 0.80, 3500}, {32, 0.66, 6000}, {64, 0.50, 10000}};
+constexpr SplitSpeeds splits = {1000, 2500};
 // Measured on one thread of a Zen 4 (docs/cpu.md).
 constexpr CpuTransformSpeeds avx512_transforms = {0.80, 0.38, 1.40}, avx2_transforms = {0.80, 0.34, 1.30},
                              baseline_transforms = {1.07, 1.20, 1.10};
@@ -96,6 +97,9 @@ Table<ProductSpeed> product_speeds() {
 }
 TransformSpeeds transform_speeds() {
   return transforms;
+}
+SplitSpeeds split_speeds() {
+  return splits;
 }
 Table<TileSpeed> tile_speeds() {
   return {std::begin(tile_lines), std::end(tile_lines)};

@@ -125,6 +125,7 @@ SumError sum_error(Algorithm algorithm, int64_t products) {
   case Algorithm::spectral_product:
   case Algorithm::pack:
   case Algorithm::pack_input:
+  case Algorithm::sum_parts:
     break; // they copy
   }
   return {0.0, 0.0};
