@@ -46,8 +46,8 @@ protected:
     return special;
   }
 
-  /** One special element at a time, in x or in w, the others unchanged: each value in each place, or on the emulator
-   * one value in each, another one for the next variant. */
+  /** One special element at a time, in x or in w, the others unchanged: each value in each place, or on the emulator one
+   * value in each, another one for the next variant. */
   void spread_from(std::vector<double> Inputs::*tensor, const std::vector<size_t> &places, const Shape &s) {
     const Inputs clean = normal_inputs(s, GetParam().type, true);
     Convolution convolution(s, GetParam());
