@@ -19,11 +19,10 @@ import sys
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
         "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic", "split")
 # Filled in where a line leaves out a key that its algorithm knows.
-DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4, "sum_ic": 0,
-            "split": 0}
+DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4, "sum_ic": 0}
 # Values that a name does not mention.
 UNNAMED = {**DEFAULTS, "kw_tile": 4}
-ZERO_ALLOWED = {"kw", "sum_ic", "split"}
+ZERO_ALLOWED = {"kw", "sum_ic"}
 
 FLOAT_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 BIT_TYPES = {"b32": 32, "b16": 16}
@@ -146,7 +145,7 @@ def variant_name(algorithm, type, target, params):
         parts.append(f"w{params['warps']}")
     if differs("min_blocks"):
         parts.append(f"mb{params['min_blocks']}")
-    if differs("split"):
+    if params.get("split"):
         parts.append("split")
     return "_".join(parts + [target])
 
@@ -222,10 +221,10 @@ def parse_line(line):
         raise ManifestError(f"products is {params['products']}, expected 3 or 4.")
     if params.get("sum_ic", 0) % params.get("ic", 1):
         raise ManifestError(f"sum_ic is {params['sum_ic']}, expected a multiple of ic={params['ic']}.")
-    if params.get("split", 0) not in (0, 1):
-        raise ManifestError(f"split is {params['split']}, expected 0 or 1.")
-    if params.get("split") and (algorithm_name == "wgmma" or target != "cuda"):
-        raise ManifestError(f"split is 1, expected a direct or mma variant for cuda, not {algorithm_name} for {target}.")
+    if params.get("split", 1) != 1:
+        raise ManifestError(f"split is {params['split']}, expected 1.")
+    if "split" in params and (algorithm_name == "wgmma" or target != "cuda"):
+        raise ManifestError(f"split is given, expected only in direct and mma variants for cuda, not {algorithm_name} for {target}.")
     for key in _FFT_KEYS:
         if params.get(key, 8) not in (8, 16, 32, 64):
             raise ManifestError(f"{key} is {params[key]}, expected a power of two from 8 to 64.")

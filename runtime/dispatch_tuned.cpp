@@ -76,7 +76,7 @@ std::string resolve(const TunedEntry &entry, const hconv_problem &p, const Machi
       return fault;
   } else if (plus != std::string::npos) {
     if (variant->algorithm != Algorithm::transform)
-      return "it is neither a transform nor a split variant, and so has nothing behind a '+'";
+      return "it is no transform variant, and so has no product kernel";
     const std::string second = entry.variant.substr(plus + 1);
     product = find_variant(second);
     if (!product || product->algorithm != Algorithm::spectral_product)

@@ -64,7 +64,7 @@ def test_a_transform_variant_is_three_functions_of_one_row():
     assert variant.functions() == [(f"{name}_input", "spectrum_input"), (f"{name}_weights", "spectrum_weights"),
                                    (f"{name}_output", "spectrum_output")]
     assert variant.generator_params() == ["type=bfloat16", "fft_h=16", "fft_w=64"]
-    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0, 0)"
+    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0, 0, 0)"
     calls = manifest.to_cmake([variant])
     assert calls.count("hconv_variant(") == 3
     assert f"hconv_variant({name}_output transform bf16 cpu_avx2 spectrum_output\n" in calls
@@ -82,6 +82,11 @@ def test_generators_of_the_algorithms():
         "type=float32", "tile_oc=64", "tile_ow=64", "thread_oc=4", "thread_ow=8", "ic=8", "stages=3", "warps=4",
         "min_blocks=1", "unroll_ic=1", "products=4", "sum_ic=0"]
     assert variants[1].generator_params() == ["bits=16"]
+    assert only("sum_parts bf16 cuda").generator_params() == ["type=bfloat16"]
+    split = only(f"direct f32 cuda {TILE} split=1")
+    assert split.generator_params() == only(f"direct f32 cuda {TILE}").generator_params() + ["split=1"]
+    assert split.name == only(f"direct f32 cuda {TILE}").name.replace("_cuda", "_split_cuda")
+    assert split.table_row().endswith(", 1)")
     assert "(pack_input_b16_cuda pack_input b16 cuda pack_input\n" in manifest.to_cmake(variants)
     assert variants[1].table_row().startswith("HCONV_VARIANT(pack_input_b16_cuda, pack_input, b16, cuda, 0, ")
 
@@ -89,7 +94,7 @@ def test_generators_of_the_algorithms():
 def test_each_key_alone_makes_another_name():
     base = {"tile_oc": 32, "tile_ow": 64, "tile_oh": 1, "thread_oc": 4, "thread_ow": 4, "ic": 8, "kw_tile": 4, "kw": 0,
             "stages": 3, "warps": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
-    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products", "sum_ic"}
+    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products", "sum_ic", "split"}
     names = {manifest.variant_name("direct", "f32", "cuda", base)}
     for key in base:
         names.add(manifest.variant_name("direct", "f32", "cuda", {**base, key: base[key] + 1}))
@@ -116,10 +121,10 @@ def test_generator_params_spell_the_type_for_halide():
 
 
 def test_table_row_has_zero_for_what_a_variant_does_not_have():
-    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 17 + "0)"
+    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 18 + "0)"
     assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").table_row() == (
         "HCONV_VARIANT(conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2, direct, f32, cpu_avx2, "
-        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0)")
+        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0)")
 
 
 def test_halide_targets_say_which_backend():
@@ -131,7 +136,7 @@ def test_halide_targets_say_which_backend():
 @pytest.mark.parametrize("line, sentence", [
     ("direct f32", "The line has 2 word(s)"),
     (f"winograd f32 cuda {TILE}", "The algorithm is 'winograd', expected one of direct, mma, pack, "
-     "pack_input, spectral_product, transform, wgmma."),
+     "pack_input, spectral_product, sum_parts, transform, wgmma."),
     (f"direct f64 cuda {TILE}", "A type of 'direct' is 'f64', expected one of bf16, f16, f32."),
     (f"direct f32,f32 cuda {TILE}", "The type 'f32' is given twice."),
     (f"direct f32, cuda {TILE}", "A type of 'direct' is ''"),
@@ -149,6 +154,13 @@ def test_halide_targets_say_which_backend():
     ("pack_input b16 cuda ic=8", "A pack_input variant takes no keys, but 'ic' is given."),
     ("pack_input b32 cuda", "A type of 'pack_input' is 'b32', expected one of b16."),
     ("pack_input b16 cpu", "The target of 'pack_input' is 'cpu', expected one of cuda."),
+    (f"direct f32 cuda {TILE} split=2", "split is 2, expected 1."),
+    (f"direct f32 cuda {TILE} split=0", "split is '0', expected a whole number of at least 1."),
+    ("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1 split=1", "split is given, expected only in direct and mma variants "
+     "for cuda, not direct for cpu_avx2."),
+    (f"wgmma bf16 cuda {WARP_TILE} split=1", "not wgmma for cuda."),
+    ("sum_parts b32 cuda", "A type of 'sum_parts' is 'b32', expected one of bf16, f16, f32."),
+    ("sum_parts f32 cpu", "The target of 'sum_parts' is 'cpu', expected one of cuda."),
     (f"mma f32 cuda {WARP_TILE}", "A type of 'mma' is 'f32', expected one of bf16, f16."),
     (f"mma bf16 cpu_avx2 {WARP_TILE}", "The target of 'mma' is 'cpu_avx2', expected one of cuda."),
     (f"mma bf16 cuda {WARP_TILE.replace('warps=4', 'warps=8')}", "The tiles make 4 warps, but warps=8."),

@@ -46,7 +46,7 @@ Listed read_list() {
   Listed listed;
   for (const nlohmann::json &row : nlohmann::json::parse(list_as_json())) {
     const std::string algorithm = row.at("algorithm"), target = row.at("target");
-    if (algorithm.compare(0, 4, "pack") == 0 || !serves(target, algorithm))
+    if (algorithm.compare(0, 4, "pack") == 0 || algorithm == "sum_parts" || !serves(target, algorithm))
       continue;
     if (algorithm == "spectral_product") {
       listed.products.push_back({row.at("name"), target, row.at("parameters").at("products")});
@@ -61,6 +61,7 @@ Listed read_list() {
     v.tile_oc = parameter("tile_oc"), v.tile_ow = parameter("tile_ow"), v.tile_oh = parameter("tile_oh");
     v.ic = parameter("ic"), v.kh_tile = parameter("kh_tile"), v.kw_tile = parameter("kw_tile"), v.kw = parameter("kw");
     v.fft_h = parameter("fft_h"), v.fft_w = parameter("fft_w");
+    v.split = parameter("split") != 0;
     v.index = count[v.type]++;
     listed.variants.push_back(v);
   }
@@ -132,6 +133,14 @@ const Variant &variant_named(const std::string &name) {
     if (v.name == name.substr(0, name.find('+')))
       return v;
   throw std::invalid_argument("'" + name + "' is no variant of the test device");
+}
+
+std::vector<Variant> split_variants() {
+  std::vector<Variant> variants;
+  for (const Variant &v : all_variants())
+    if (v.split)
+      variants.push_back(v);
+  return variants;
 }
 
 std::vector<Variant> variants_of_16_bits() {
