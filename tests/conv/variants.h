@@ -16,8 +16,8 @@ struct Variant {
   std::string name, algorithm, target;
   Element type;
   int tile_oc, tile_ow, tile_oh, ic, kh_tile, kw_tile, kw, fft_h, fft_w; // of the manifest row, 0 where it has none
-  bool split; // its sum is split into parts
-  int index;  // its place among the variants of its type on this device
+  bool split;                                                            // its sum is split into parts
+  int index; // its place among the variants of its type on this device
 
   /** Whether it works in the transform domain: then errors are relative to the norms of tile and filter. */
   bool transforms() const { return algorithm == "transform"; }
@@ -54,7 +54,8 @@ const std::vector<SpectralProduct> &spectral_products();
 /** Real products of the kernel that is named behind the '+' of a plan's variant; throws std::invalid_argument. */
 int real_products_of(const std::string &variant);
 
-/** The one of that name, whatever product or number of parts stands behind a '+'; throws std::invalid_argument when it is not among them.
+/** The one of that name, whatever product or number of parts stands behind a '+'; throws std::invalid_argument when it
+ * is not among them.
  */
 const Variant &variant_named(const std::string &name);
 

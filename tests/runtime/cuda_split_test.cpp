@@ -59,9 +59,9 @@ TEST_F(CudaSplit, AddsUpPartsInASecondLaunchOnTheSameStream) {
 
 TEST_F(CudaSplit, WithoutABias) {
   Ready r(problem());
-  ASSERT_EQ(hconv_run(r.plan, &r.c.x.dl, r.packed.data(), nullptr, &r.c.y.dl, r.workspace.data(), r.workspace.size,
-                      nullptr),
-            HCONV_OK)
+  ASSERT_EQ(
+      hconv_run(r.plan, &r.c.x.dl, r.packed.data(), nullptr, &r.c.y.dl, r.workspace.data(), r.workspace.size, nullptr),
+      HCONV_OK)
       << hconv_last_error();
   EXPECT_EQ(r.c.found(), r.c.expected(false));
 }

@@ -51,9 +51,9 @@ TEST(DispatchSplit, FewOutputsAndManyChannelsAreSplit) {
   const std::string name = direct_name;
   // 8 rows and 16 tiles of 16 channels: 128 blocks, and twice as many after a split would be two waves.
   EXPECT_EQ(chosen(small(1, 256)), name + "+1");
-  EXPECT_EQ(chosen(small(1, 256, 1)), name + "+8");   // 16 blocks
-  EXPECT_EQ(chosen(small(1, 256, 2)), name + "+4");   // 32 blocks
-  hconv_problem wide = small(4, 64, 57); // 64 columns fill the tiles of a variant without a split
+  EXPECT_EQ(chosen(small(1, 256, 1)), name + "+8"); // 16 blocks
+  EXPECT_EQ(chosen(small(1, 256, 2)), name + "+4"); // 32 blocks
+  hconv_problem wide = small(4, 64, 57);            // 64 columns fill the tiles of a variant without a split
   wide.width = 64 + 8;
   EXPECT_EQ(chosen(wide), "conv2d_direct_f32_oc64x64_kw3_cuda");
   Machine one; // which 16 blocks fill

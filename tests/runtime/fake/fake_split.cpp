@@ -11,9 +11,9 @@ using hconv_test::store;
 
 /// Dimensions by name; x has its channels' extent in x_ic, which a padded weight tensor may exceed.
 struct Sizes {
-  halide_dimension_t ow, oh, oc, part, b;          // of the parts
-  halide_dimension_t x_w, x_h, x_ic, x_b;          // of x
-  halide_dimension_t w_oc, w_kw, w_kh, w_ic;       // of the packed weights
+  halide_dimension_t ow, oh, oc, part, b;    // of the parts
+  halide_dimension_t x_w, x_h, x_ic, x_b;    // of x
+  halide_dimension_t w_oc, w_kw, w_kh, w_ic; // of the packed weights
   int32_t top, left, wide;
 };
 
@@ -30,10 +30,10 @@ void add_slices(const Sizes &s, const void *x, const void *w, float *parts) {
                 for (int kw = 0; kw < s.w_kw.extent; ++kw) {
                   const int ih = oh + kh - s.top, iw = ow + kw - s.left;
                   if (ih >= 0 && ih < s.x_h.extent && iw >= 0 && iw < s.x_w.extent)
-                    sum += load(x, iw * s.x_w.stride + ih * s.x_h.stride + ic * s.x_ic.stride + b * s.x_b.stride,
-                                s.wide) *
-                           load(w, oc * s.w_oc.stride + kw * s.w_kw.stride + kh * s.w_kh.stride + ic * s.w_ic.stride,
-                                s.wide);
+                    sum +=
+                        load(x, iw * s.x_w.stride + ih * s.x_h.stride + ic * s.x_ic.stride + b * s.x_b.stride, s.wide) *
+                        load(w, oc * s.w_oc.stride + kw * s.w_kw.stride + kh * s.w_kh.stride + ic * s.w_ic.stride,
+                             s.wide);
                 }
             parts[ow * s.ow.stride + oh * s.oh.stride + oc * s.oc.stride + part * s.part.stride + b * s.b.stride] = sum;
           }
@@ -86,9 +86,22 @@ int conv(const void *user_context, void **state, bool channels_first, halide_buf
   if (y->dim[4].stride != y->dim[3].stride * y->dim[3].extent)
     return fail(user_context, "the parts of an image do not lie behind those of the one before");
   const halide_dimension_t *d = x->dim;
-  Sizes sizes = {y->dim[0], y->dim[1], y->dim[2], y->dim[3], y->dim[4], d[channels_first ? 0 : 1],
-                 d[channels_first ? 1 : 2], d[channels_first ? 2 : 0], d[3], w->dim[0], w->dim[1], w->dim[2], w->dim[3],
-                 top, left, x->type.bits == 32};
+  Sizes sizes = {y->dim[0],
+                 y->dim[1],
+                 y->dim[2],
+                 y->dim[3],
+                 y->dim[4],
+                 d[channels_first ? 0 : 1],
+                 d[channels_first ? 1 : 2],
+                 d[channels_first ? 2 : 0],
+                 d[3],
+                 w->dim[0],
+                 w->dim[1],
+                 w->dim[2],
+                 w->dim[3],
+                 top,
+                 left,
+                 x->type.bits == 32};
   void *arguments[] = {&sizes, x, w, y};
   return launch(user_context, state, slices_image, 4, arguments, 0b1110);
 }
