@@ -17,7 +17,7 @@ import sys
 
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
-        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic", "layout")
+        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic", "layout", "split")
 # Known to the generator alone: a variant's caller need not know them.
 GENERATOR_KEYS = ("store_bytes",)
 # Filled in where a line leaves out a key that its algorithm knows.
@@ -69,6 +69,7 @@ ALGORITHMS = {
     "pack": Algorithm({"": "pack_weights"}, tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
     "pack_input": Algorithm({"": "pack_input"}, ("b16",), {"cuda": ()}, ("layout",)),
     "transpose": Algorithm({"": "transpose"}, tuple(BIT_TYPES), {"cuda": (), "cpu": ()}),
+    "sum_parts": Algorithm({"": "sum_parts"}, tuple(FLOAT_TYPES), {"cuda": ()}),
     "direct": Algorithm({"": "conv2d_direct"}, tuple(FLOAT_TYPES), {
         "cuda": _BLOCK_KEYS,
         "halide_ptx": _BLOCK_KEYS,
@@ -157,6 +158,8 @@ def variant_name(algorithm, type, target, params):
         parts.append(f"w{params['warps']}")
     if differs("min_blocks"):
         parts.append(f"mb{params['min_blocks']}")
+    if params.get("split"):
+        parts.append("split")
     return "_".join(parts + [target])
 
 
@@ -237,6 +240,10 @@ def parse_line(line):
         raise ManifestError(f"store_bytes is {params['store_bytes']}, expected 2 or 16.")
     if params.get("sum_ic", 0) % params.get("ic", 1):
         raise ManifestError(f"sum_ic is {params['sum_ic']}, expected a multiple of ic={params['ic']}.")
+    if params.get("split", 1) != 1:
+        raise ManifestError(f"split is {params['split']}, expected 1.")
+    if "split" in params and (algorithm_name == "wgmma" or target != "cuda"):
+        raise ManifestError(f"split is given, expected only in direct and mma variants for cuda, not {algorithm_name} for {target}.")
     for key in _FFT_KEYS:
         if params.get(key, 8) not in (8, 16, 32, 64):
             raise ManifestError(f"{key} is {params[key]}, expected a power of two from 8 to 64.")

@@ -51,10 +51,16 @@ DirectConv2D direct_conv2d(const DirectConv2DInputs &in, Type element, Staging s
   else
     stage_elements(d, in, element);
 
-  d.r = RDom(0, in.kw, 0, in.kh, 0, in.packed_ic, "r");
-  d.acc(d.ow, d.oh, d.oc, d.b) = 0.f;
-  d.acc(d.ow, d.oh, d.oc, d.b) +=
-      cast<float>(d.x_tile(d.ow + d.r.x, d.oh + d.r.y, d.r.z, d.b)) * cast<float>(d.w_tile(d.oc, d.r.x, d.r.y, d.r.z));
+  d.split = in.slice_ic.defined();
+  d.r = RDom(0, in.kw, 0, in.kh, 0, d.split ? in.slice_ic : in.packed_ic, "r");
+  Expr ic = d.split ? d.s * in.slice_ic + d.r.z : Expr(d.r.z);
+  d.acc(d.outputs()) = 0.f;
+  d.acc(d.outputs()) +=
+      cast<float>(d.x_tile(d.ow + d.r.x, d.oh + d.r.y, ic, d.b)) * cast<float>(d.w_tile(d.oc, d.r.x, d.r.y, ic));
+  if (d.split) {
+    d.y(d.outputs()) = d.acc(d.outputs());
+    return d;
+  }
 
   // Without a bias the buffer has one element of unspecified value, which the select drops.
   Expr bias = cast<float>(in.bias(min(d.oc, in.bias_extent - 1)));

@@ -43,7 +43,7 @@ private:
 
   void generate_cuda(const hconv::DirectConv2DInputs &in) {
     hconv::DirectConv2D conv = hconv::direct_conv2d(in, element);
-    y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
+    y(conv.outputs()) = conv.y(conv.outputs());
     hconv::schedule_direct_cuda(conv, y, tiles(), element);
   }
 

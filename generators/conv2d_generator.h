@@ -21,19 +21,21 @@ public:
   GeneratorParam<int> ic{"ic", 8, 1, 256}, kh_tile{"kh_tile", 1, 1, 64}, kw_tile{"kw_tile", 1, 1, 64},
       kw{"kw", 0, 0, 64};
   GeneratorParam<int> unroll_ic{"unroll_ic", 1, 1, 64};
+  GeneratorParam<int> split{"split", 0, 0, 1}; // 1: sums over slices of the channels, for sum_parts to add up
   GeneratorParam<int> stages{"stages", 1, 1, 8}, warps{"warps", 4, 1, 32}, min_blocks{"min_blocks", 1, 1, 32};
 
   Input<Buffer4> x{"x"};
   Input<Buffer4> w{"w"};
   Input<Halide::Buffer<void, 1>> bias{"bias"};
   Input<int32_t> has_bias{"has_bias"}, pad_top{"pad_top"}, pad_left{"pad_left"};
-  Output<Buffer4> y{"y"};
+  Output<Halide::Buffer<>> y{"y"}; // of a split sum the float32 parts y(ow, oh, oc, s, b)
 
   void configure() {
     x.set_type(element);
     w.set_type(element);
     bias.set_type(element);
-    y.set_type(element);
+    y.set_type(split ? Halide::Type(Halide::Float(32)) : Halide::Type(element));
+    y.set_dimensions(split ? 5 : 4);
   }
 
 protected:
@@ -58,6 +60,11 @@ protected:
     in.kh = w.dim(2).extent() / int(kh_tile) * int(kh_tile);
     in.packed_oc = w.dim(0).extent();
     in.packed_ic = w.dim(3).extent() / int(ic) * int(ic);
+    if (split) {
+      y.dim(4).set_min(0);
+      in.slice_ic = w.dim(3).extent() / int(ic) / y.dim(3).extent() * int(ic);
+      in.packed_ic = in.slice_ic * y.dim(3).extent();
+    }
     in.bias = bias;
     in.bias_extent = bias.dim(0).extent();
     in.has_bias = has_bias;

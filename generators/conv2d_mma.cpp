@@ -46,7 +46,7 @@ public:
       store_channels_innermost();
     hconv::DirectConv2D conv =
         hconv::direct_conv2d(in, this->element, nhwc ? hconv::Staging::pieces : hconv::Staging::padded);
-    this->y(conv.ow, conv.oh, conv.oc, conv.b) = conv.y(conv.ow, conv.oh, conv.oc, conv.b);
+    this->y(conv.outputs()) = conv.y(conv.outputs());
     place(conv);
   }
 

@@ -17,7 +17,7 @@ struct Dimension {
 
 /// Dense or strided elements at an address on the plan's device, with the lowest index 0 everywhere.
 struct Buffer {
-  halide_dimension_t dimensions[4];
+  halide_dimension_t dimensions[5];
   halide_buffer_t buffer{};
 
   Buffer(const hconv_plan &plan, halide_type_t type, const void *address, std::initializer_list<Dimension> all) {

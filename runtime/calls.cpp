@@ -10,8 +10,37 @@ Buffer packed_weights(const hconv_plan &plan, halide_type_t type, const void *pa
   return {plan, type, packed, {{e.oc, e.oc_stride}, {e.kw, e.kw_stride}, {e.kh, e.kh_stride}, {e.ic, e.ic_stride}}};
 }
 
+const halide_type_t float32 = halide_type_t(halide_type_float, 32, 1);
+
 halide_type_t bits_of(const hconv_plan &plan) {
   return halide_type_t(halide_type_uint, static_cast<uint8_t>(plan.geometry.element_bytes * 8), 1);
+}
+
+/// Adds up the parts of a split variant.
+hconv_status call_sum_parts(const hconv_plan &plan, RunContext *run, const void *parts, const void *bias, void *y,
+                            int64_t batch) {
+  const Geometry &g = plan.geometry;
+  const halide_type_t type = halide_type_of(plan.problem.dtype);
+  Buffer from(plan, float32, parts, {{g.y_image, 1}, {plan.parts, g.y_image}, {batch, plan.parts * g.y_image}});
+  Buffer bb(plan, type, bias ? bias : y, {{bias ? plan.problem.out_channels : 1, 1}});
+  Buffer to(plan, type, y, {{g.y_image, 1}, {batch, g.y_image}});
+  const int result = plan.sum_parts->sum_parts(run, &from.buffer, &bb.buffer, bias ? 1 : 0,
+                                               static_cast<int32_t>(g.output_height * g.output_width), &to.buffer);
+  return run->finish(result, plan.sum_parts->name);
+}
+
+/// The float32 sums of a split variant, [batch][parts][OC][OH][OW].
+Buffer parts_of(const hconv_plan &plan, const void *parts, int64_t batch) {
+  const Geometry &g = plan.geometry;
+  const int64_t pixels = g.output_height * g.output_width;
+  return {plan,
+          float32,
+          parts,
+          {{g.output_width, 1},
+           {g.output_height, g.output_width},
+           {plan.problem.out_channels, pixels},
+           {plan.parts, g.y_image},
+           {batch, plan.parts * g.y_image}}};
 }
 
 /// In the variant's own layout.
@@ -36,14 +65,17 @@ hconv_status call_variant(const hconv_plan &plan, RunContext *run, const void *x
   Buffer bw = packed_weights(plan, type, packed);
   // Without a bias the function still wants a valid buffer, which it never reads.
   Buffer bb(plan, type, bias ? bias : x, {{bias ? p.out_channels : 1, 1}});
-  Buffer by = nhwc ? pixels(plan, type, y, p.out_channels, g.output_width, g.output_height, batch)
-                   : images(plan, type, y, cut ? plan.tasks.width : g.output_width,
-                            cut ? plan.tasks.height : g.output_height, p.out_channels, batch);
+  void *const parts = plan.parts ? static_cast<char *>(workspace.address) + parts_offset(g, input, batch) : nullptr;
+  Buffer by = parts  ? parts_of(plan, parts, batch)
+              : nhwc ? pixels(plan, type, y, p.out_channels, g.output_width, g.output_height, batch)
+                     : images(plan, type, y, cut ? plan.tasks.width : g.output_width,
+                              cut ? plan.tasks.height : g.output_height, p.out_channels, batch);
   const hconv_padding padding = plan.pack_input && !nhwc ? hconv_padding{} : p.padding;
   const int has_bias = bias ? 1 : 0;
   const int result =
       plan.variant->conv(run, &bx.buffer, &bw.buffer, &bb.buffer, has_bias, padding.top, padding.left, &by.buffer);
-  return run->finish(result, plan.variant->name);
+  const hconv_status status = run->finish(result, plan.variant->name);
+  return status || !parts ? status : call_sum_parts(plan, run, parts, bias, y, batch);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "layout.h"
+#include "split.h"
 #include "tiling.h"
 #include "validation.h"
 
@@ -13,9 +14,9 @@ namespace {
 // What one block of the pack kernels moves along their grids' y and z (generators/pack_weights, pack_input).
 constexpr int32_t pack_oc = 8, pack_taps = 32, pack_input_columns = 32, pack_input_channels = 32;
 
-/// The pack or pack_input kernel that fits a convolution variant: by element size and kind of memory.
+/// The pack, pack_input or sum_parts kernel that fits a convolution variant: by element size or type, and memory.
 const Variant *helper_for(const Variant &conv, Algorithm algorithm) {
-  const Type type = conv.type == Type::f32 ? Type::b32 : Type::b16;
+  const Type type = algorithm == Algorithm::sum_parts ? conv.type : conv.type == Type::f32 ? Type::b32 : Type::b16;
   for (const Variant &v : variants())
     if (v.algorithm == algorithm && v.type == type && is_cuda(v.target) == is_cuda(conv.target) &&
         (algorithm != Algorithm::pack_input || v.layout == conv.layout))
@@ -128,7 +129,7 @@ void compare_others(std::vector<Candidate> others, const hconv_problem &p, const
                others.end());
   const bool cuda = is_cuda(choice->variant->target);
   if (cuda) {
-    choice->cost = cost_of(*choice->variant, choice->product, p, machine);
+    choice->cost = cost_of(*choice->variant, choice->product, p, machine, choice->parts);
     choice->runner_up = cheapest(others, p, machine, &choice->runner_up_cost).variant;
   }
   for (const Candidate &other : others) {
@@ -167,11 +168,12 @@ hconv_status choose_pinned(const hconv_problem &p, const Machine &machine, const
   const std::string name = environment.variant.substr(0, plus);
   const char *pin = name.c_str();
   const Variant *v = find_variant(name);
-  if (!v || !is_convolution(v->algorithm) || (plus != std::string::npos && v->algorithm != Algorithm::transform))
+  if (!v || !is_convolution(v->algorithm) ||
+      (plus != std::string::npos && v->algorithm != Algorithm::transform && !v->split))
     return fail(HCONV_INVALID_ARGUMENT,
                 "HCONV_VARIANT is '%s', which is no compiled convolution variant; expected a name that `hconv list` "
-                "shows, of a transform variant with a '+' and the name of a spectral_product variant behind it if "
-                "wanted.",
+                "shows, behind it if wanted a '+' and, of a transform variant, the name of a spectral_product variant "
+                "or, of a split variant, the number of parts.",
                 environment.variant.c_str());
   // A pinned variant of the stock back end needs no HCONV_BACKEND besides.
   const std::string backend = is_cuda(v->target) ? name_of(v->target) : environment.backend;
@@ -180,10 +182,14 @@ hconv_status choose_pinned(const hconv_problem &p, const Machine &machine, const
     return fail(HCONV_UNSUPPORTED, "HCONV_VARIANT pins %s, which cannot serve (%s): %s.", pin, text_of(p).c_str(),
                 reason.c_str());
   Candidate candidate{v, nullptr};
-  if (v->algorithm == Algorithm::transform)
-    if (hconv_status bad = pinned_product(*v, plus == std::string::npos ? "" : environment.variant.substr(plus + 1), p,
-                                          machine, &candidate.product))
+  const std::string second = plus == std::string::npos ? "" : environment.variant.substr(plus + 1);
+  if (v->algorithm == Algorithm::transform) {
+    if (hconv_status bad = pinned_product(*v, second, p, machine, &candidate.product))
       return bad;
+  } else if (plus != std::string::npos)
+    if (std::string fault = read_parts(second, *v, p, &choice->parts); !fault.empty())
+      return fail(HCONV_UNSUPPORTED, "HCONV_VARIANT pins %s, which cannot serve (%s): %s.", environment.variant.c_str(),
+                  text_of(p).c_str(), fault.c_str());
   take(candidate, "pinned by HCONV_VARIANT", choice);
   return HCONV_OK;
 }
@@ -251,6 +257,8 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
     return "no pack kernel is compiled for its weights";
   if (packed_input(p, v).image != 0 && !helper_for(v, Algorithm::pack_input))
     return "no pack_input kernel is compiled for its input";
+  if (v.split && !helper_for(v, Algorithm::sum_parts))
+    return "no sum_parts kernel is compiled for its parts";
   return needs_more_shared_memory(v, machine);
 }
 
@@ -268,6 +276,7 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
     choice->tuned = tuned_choice(p, machine, environment);
     if (choice->tuned.variant)
       take({choice->tuned.variant, choice->tuned.product}, source_of(choice->tuned), choice);
+    choice->parts = choice->tuned.parts;
   }
   std::vector<Candidate> serving;
   for (const Variant &v : variants()) {
@@ -285,6 +294,10 @@ hconv_status choose(const hconv_problem &p, const Machine &machine, const Enviro
     choose_on_cpu(serving, p, choice);
   if (!choice->variant)
     return nothing_serves(p, choice->declined);
+  if (choice->variant->split) {
+    choice->sum_parts = helper_for(*choice->variant, Algorithm::sum_parts);
+    choice->parts = choice->parts ? choice->parts : parts_for(*choice->variant, p, machine);
+  }
   compare_others(serving, p, machine, choice);
   if (choice->variant->algorithm != Algorithm::transform)
     choice->pack = helper_for(*choice->variant, Algorithm::pack);

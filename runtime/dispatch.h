@@ -59,6 +59,13 @@ struct TileSpeed {
 };
 Table<TileSpeed> tile_speeds();
 
+/// What a split variant takes besides its products and bytes, in nanoseconds.
+struct SplitSpeeds {
+  double fill;         ///< of a wave of blocks, until their pipelines have the first step
+  double second_stage; ///< the second launch and the latency of its loads
+};
+SplitSpeeds split_speeds();
+
 /// The same on a CPU, relative to products of its direct kernels, one core's.
 struct CpuTransformSpeeds {
   double product;        ///< real products of the spectral product
@@ -79,12 +86,15 @@ struct Cost {
   int64_t blocks = 0; ///< of all launches together
   int64_t waves = 0;  ///< how often the device is filled with blocks, the last time perhaps partly
   double speed = 1;   ///< of the table
-  double value = 0;   ///< time, in the table's unit, conversion included: of transform the sum of the next five
+  double value = 0;   ///< time, in the table's unit, conversion included: of transform and of split variants the sum of the next five
   double input = 0, product = 0, output = 0, launches = 0;
   double conversion = 0; ///< of x and y between layouts
 };
-/// `product` is the product kernel of a transform variant, else null.
-Cost cost_of(const Variant &variant, const Variant *product, const hconv_problem &problem, const Machine &machine);
+/// `product` is the product kernel of a transform variant, else null; `parts` those of a split variant, 0 for the best.
+Cost cost_of(const Variant &variant, const Variant *product, const hconv_problem &problem, const Machine &machine,
+             int64_t parts = 0);
+/// The blocks alone of a variant that is not of transform, each of which adds up one of `parts` parts.
+Cost block_cost_of(const Variant &variant, const hconv_problem &problem, const Machine &machine, int64_t parts);
 
 Cost transform_cost_of(const Variant &transform, const Variant &product, const hconv_problem &problem,
                        const Machine &machine);
@@ -120,6 +130,8 @@ struct Choice {
   const Variant *pack = nullptr;       ///< packs weights for it; null: of transform
   const Variant *pack_input = nullptr; ///< packs x for it; null where it reads x itself
   const Variant *transpose = nullptr;  ///< converts between the layouts of the tensors and of the variant, if needed
+  const Variant *sum_parts = nullptr;  ///< adds up its parts; null: it is not split
+  int64_t parts = 0;                   ///< of a split variant, else 0
   std::string source;                  ///< what decided: a phrase for explain
   Tuned tuned;                         ///< what the tuned tables said
   std::vector<Declined> declined;      ///< every other convolution variant, with a reason

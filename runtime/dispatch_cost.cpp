@@ -4,6 +4,7 @@
 
 #include "dispatch.h"
 #include "layout.h"
+#include "split.h"
 #include "tiling.h"
 
 namespace hconv::runtime {
@@ -43,27 +44,34 @@ Turns turns_of(int64_t blocks, int32_t at_once, const Machine &machine) {
                                         std::sqrt(static_cast<double>(last) * static_cast<double>(blocks_at_once))};
 }
 
-namespace {
-
-Cost own_cost_of(const Variant &v, const Variant *product_kernel, const hconv_problem &p, const Machine &machine) {
-  if (product_kernel)
-    return transform_cost_of(v, *product_kernel, p, machine);
+Cost block_cost_of(const Variant &v, const hconv_problem &p, const Machine &machine, int64_t parts) {
   const Geometry g = geometry_of(p);
   Cost cost;
   cost.speed = speed_of(v);
   // An empty batch costs as much as one image: something has to be chosen for it too.
-  if (!product(&cost.blocks, {std::max<int64_t>(p.batch, 1), tiles_of(g.output_height, v.tile_oh),
+  if (!product(&cost.blocks, {std::max<int64_t>(p.batch, 1), parts, tiles_of(g.output_height, v.tile_oh),
                               tiles_of(p.out_channels, v.tile_oc), tiles_of(g.output_width, v.tile_ow)}))
     cost.blocks = INT64_MAX;
   const Turns turns = turns_of(cost.blocks, v.min_blocks, machine);
   cost.waves = turns.waves;
-  // A block computes its whole tile, and every channel and tap of the packed weights, however little of it is wanted.
+  // A block computes its whole tile, and every channel and tap of its packed weights, however little of it is wanted.
   const PackedExtents weights = packed_extents(p, v);
   const double outputs = 1.0 * std::max(v.tile_oc, 1) * std::max(v.tile_ow, 1) * std::max(v.tile_oh, 1);
-  const double products =
-      outputs * static_cast<double>(weights.ic) * static_cast<double>(weights.kh) * static_cast<double>(weights.kw);
+  const double products = outputs * static_cast<double>(weights.ic) * static_cast<double>(weights.kh) *
+                          static_cast<double>(weights.kw) / static_cast<double>(parts);
   cost.value = turns.blocks * products / cost.speed;
   return cost;
+}
+
+namespace {
+
+Cost own_cost_of(const Variant &v, const Variant *product_kernel, const hconv_problem &p, const Machine &machine,
+                 int64_t parts) {
+  if (product_kernel)
+    return transform_cost_of(v, *product_kernel, p, machine);
+  if (v.split)
+    return split_cost_of(v, parts ? parts : parts_for(v, p, machine), p, machine);
+  return block_cost_of(v, p, machine, 1);
 }
 
 /// Of x and y between NHWC and NCHW: each byte is read and written once.
@@ -80,8 +88,9 @@ double conversion_cost_of(const Variant &v, const hconv_problem &p, const Machin
 
 } // namespace
 
-Cost cost_of(const Variant &v, const Variant *product_kernel, const hconv_problem &p, const Machine &machine) {
-  Cost cost = own_cost_of(v, product_kernel, p, machine);
+Cost cost_of(const Variant &v, const Variant *product_kernel, const hconv_problem &p, const Machine &machine,
+             int64_t parts) {
+  Cost cost = own_cost_of(v, product_kernel, p, machine, parts);
   cost.conversion = conversion_cost_of(v, p, machine);
   cost.value += cost.conversion;
   return cost;

@@ -48,6 +48,7 @@ constexpr Speed speeds[] = {
     {mma,               64,   8, 8,               0,  0,  0,   7,  0,       0,       4.10},
     {mma,              128,  32, 4,               0,  0,  0,   1,  0,       0,       3.80},
     {mma,               64,  32, 4,               0,  0,  0,   1,  0,       0,       3.50},
+    {mma,               32,   8, 8,               0,  0,  0,   1,  0,       0,       2.00}, // split; not measured yet
     {mma,                0,   0, 0,               0,  0,  0,   0,  0,       0,       2.90}, // other tiles
     {wgmma,            128, 128, 2,               0,  0,  0,   4,  0,       0,      11.70},
     {wgmma,             64, 128, 2,               0,  0,  0,   4,  0,       0,       9.90},
@@ -76,6 +77,7 @@ constexpr ProductSpeed products[] = {
 // all transform variants on shapes/perf.txt (docs/benchmarks.md).
 constexpr TransformSpeeds transforms = {200, 29, 45, 40e6, 3000};
 constexpr TileSpeed tile_lines[] = {{16, 0.80, 3500}, {32, 0.66, 6000}, {64, 0.50, 10000}};
+constexpr SplitSpeeds splits = {1000, 2500}; // estimates, not measured yet
 // Measured on one thread of a Zen 4 (docs/cpu.md).
 constexpr CpuTransformSpeeds avx512_transforms = {0.80, 0.38, 1.40}, avx2_transforms = {0.80, 0.34, 1.30},
                              baseline_transforms = {1.07, 1.20, 1.10};
@@ -96,6 +98,9 @@ Table<ProductSpeed> product_speeds() {
 }
 TransformSpeeds transform_speeds() {
   return transforms;
+}
+SplitSpeeds split_speeds() {
+  return splits;
 }
 Table<TileSpeed> tile_speeds() {
   return {std::begin(tile_lines), std::end(tile_lines)};

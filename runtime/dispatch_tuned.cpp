@@ -7,6 +7,7 @@
 #include "dispatch.h"
 #include "error.h"
 #include "problem.h"
+#include "split.h"
 
 namespace hconv::runtime {
 namespace {
@@ -58,7 +59,8 @@ void add_matches(const TunedTable &table, const hconv_problem &p, const Machine 
   }
 }
 
-/// Finds an entry's variant, and of transform its product; "" or why that cannot compute the problem.
+/// Finds an entry's variant, and of transform its product, of a split variant its parts; "" or why that cannot compute
+/// the problem.
 std::string resolve(const TunedEntry &entry, const hconv_problem &p, const Machine &machine, const std::string &backend,
                     Tuned *tuned) {
   const size_t plus = entry.variant.find('+');
@@ -68,7 +70,11 @@ std::string resolve(const TunedEntry &entry, const hconv_problem &p, const Machi
     return text("this library has no convolution variant %s", name.c_str());
   if (std::string reason = why_not(*variant, p, machine, backend); !reason.empty())
     return reason;
-  if (plus != std::string::npos) {
+  int64_t parts = 0;
+  if (plus != std::string::npos && variant->split) {
+    if (std::string fault = read_parts(entry.variant.substr(plus + 1), *variant, p, &parts); !fault.empty())
+      return fault;
+  } else if (plus != std::string::npos) {
     if (variant->algorithm != Algorithm::transform)
       return "it is no transform variant, and so has no product kernel";
     const std::string second = entry.variant.substr(plus + 1);
@@ -83,6 +89,7 @@ std::string resolve(const TunedEntry &entry, const hconv_problem &p, const Machi
   }
   tuned->variant = variant;
   tuned->product = product;
+  tuned->parts = parts;
   return "";
 }
 

@@ -52,6 +52,7 @@ struct Tuned {
   TunedMatch match{};             ///< of exact and nearest
   std::vector<TunedSkip> skipped; ///< came before that
   const Variant *variant = nullptr, *product = nullptr;
+  int64_t parts = 0; ///< that the entry names for a split variant, else 0
 };
 
 /// The variant of the first entry that can serve.

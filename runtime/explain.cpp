@@ -2,6 +2,7 @@
 
 #include "describe.h"
 #include "describe_tuned.h"
+#include "describe_variant.h"
 #include "error.h"
 #include "plan.h"
 #include "validation.h"
@@ -14,6 +15,7 @@ using Json = nlohmann::ordered_json;
 struct Explanation {
   hconv_problem problem;
   Geometry geometry;
+  Machine machine;
   Choice choice;
   int64_t packed;
   Workspace workspace;   ///< conversion included
@@ -34,21 +36,8 @@ Bytes bytes_of(const Explanation &e) {
           p.batch * e.geometry.y_image * size};
 }
 
-Json parameters_of(const Variant &v) {
-  return {{"tile_oc", v.tile_oc},       {"tile_ow", v.tile_ow},
-          {"tile_oh", v.tile_oh},       {"thread_oc", v.thread_oc},
-          {"thread_ow", v.thread_ow},   {"ic", v.ic},
-          {"kw_tile", v.kw_tile},       {"kw", v.kw},
-          {"stages", v.stages},         {"warps", v.warps},
-          {"min_blocks", v.min_blocks}, {"thread_oh", v.thread_oh},
-          {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic},
-          {"fft_h", v.fft_h},           {"fft_w", v.fft_w},
-          {"products", v.products},     {"sum_ic", v.sum_ic},
-          {"layout", v.layout}};
-}
-
 int64_t images_per_launch(const Explanation &e) {
-  return launch_batch(e.geometry, packed_input(e.problem, *e.choice.variant));
+  return launch_batch(e.geometry, packed_input(e.problem, *e.choice.variant), e.choice.parts);
 }
 
 Json json_of(const Variant &v) {
@@ -65,6 +54,8 @@ Json json_of(const Variant &v, const Cost &cost) {
   if (v.algorithm == Algorithm::transform)
     j["phases"] = {
         {"input", cost.input}, {"product", cost.product}, {"output", cost.output}, {"launches", cost.launches}};
+  if (v.split)
+    j["phases"] = {{"sums", cost.product}, {"parts", cost.output}, {"launches", cost.launches}};
   return j;
 }
 
@@ -74,6 +65,8 @@ std::string plain_of(const Variant &v, const Cost &cost) {
   if (v.algorithm == Algorithm::transform)
     t += text(" = input %.4g + product %.4g + output %.4g + launches %.4g", cost.input, cost.product, cost.output,
               cost.launches);
+  if (v.split)
+    t += text(" = sums %.4g + parts %.4g + second launch %.4g", cost.product, cost.output, cost.launches);
   if (cost.conversion > 0)
     t += text(", of which conversion %.4g", cost.conversion);
   return t;
@@ -186,6 +179,8 @@ std::string json_of(const Explanation &e) {
     j["product"] = json_of(*e.choice.product);
     j["transform"] = json_of(tiles_of(e));
   }
+  if (e.choice.parts)
+    j["split"] = json_of_parts(p, e.choice, e.machine);
   j["source"] = e.choice.source;
   j["tuned"] = json_of(e.choice.tuned);
   if (is_cuda(v.target)) {
@@ -226,6 +221,8 @@ std::string plain_of(const Explanation &e) {
   t += text("parameters   %s\n", plain_of(v).c_str());
   if (e.choice.product)
     t += plain_of(tiles_of(e), *e.choice.product);
+  if (e.choice.parts)
+    t += plain_of_parts(p, e.choice, e.machine);
   t += text("chosen by    %s\n", e.choice.source.c_str());
   t += plain_of(e.choice.tuned);
   if (is_cuda(v.target)) {
@@ -256,10 +253,11 @@ hconv_status explain(const hconv_problem *problem, hconv_format format, char *te
   if (raw(problem->device.device_type) == kDLCPU)
     if (hconv_status bad = choose_pool(nullptr, &e.pool))
       return bad;
-  if (hconv_status bad = choose(*problem, machine_of(problem->device, e.pool.threads), environment(), &e.choice))
+  e.machine = machine_of(problem->device, e.pool.threads);
+  if (hconv_status bad = choose(*problem, e.machine, environment(), &e.choice))
     return bad;
   e.packed = packed_bytes(*problem, *e.choice.variant, e.choice.product);
-  e.workspace = workspace_of(*problem, *e.choice.variant, e.choice.product);
+  e.workspace = workspace_of(*problem, *e.choice.variant, e.choice.product, e.choice.parts);
   if (!is_cuda(e.choice.variant->target) && e.choice.variant->algorithm == Algorithm::direct) {
     e.tasks = cpu_tasks(*problem, *e.choice.variant, e.pool.threads);
     e.workspace = workspace_of(e.tasks);

@@ -61,9 +61,10 @@ Conversion conversion_of(const hconv_problem &p, const Variant &v) {
   return {bytes(p.in_channels, g.x_image), bytes(p.out_channels, g.y_image)};
 }
 
-int64_t launch_batch(const Geometry &g, const PackedInput &input) {
+int64_t launch_batch(const Geometry &g, const PackedInput &input, int64_t parts) {
   constexpr int64_t elements = int64_t{1} << 30;
-  return std::max<int64_t>(1, (elements - 1) / std::max({g.x_image, g.y_image, input.image}));
+  return std::max<int64_t>(1, (elements - 1) /
+                                  std::max({g.x_image, g.y_image * std::max<int64_t>(parts, 1), input.image}));
 }
 
 int64_t packed_bytes(const hconv_problem &p, const Variant &v, const Variant *product) {
@@ -72,7 +73,11 @@ int64_t packed_bytes(const hconv_problem &p, const Variant &v, const Variant *pr
   return packed_extents(p, v).elements * element_bytes(p.dtype);
 }
 
-Workspace workspace_of(const hconv_problem &p, const Variant &v, const Variant *product) {
+int64_t parts_offset(const Geometry &g, const PackedInput &input, int64_t batch) {
+  return round_up(batch * input.image * g.element_bytes, 256);
+}
+
+Workspace workspace_of(const hconv_problem &p, const Variant &v, const Variant *product, int64_t parts) {
   if (p.batch == 0)
     return {0, 0};
   if (v.algorithm == Algorithm::transform) {
@@ -81,7 +86,8 @@ Workspace workspace_of(const hconv_problem &p, const Variant &v, const Variant *
   }
   const Geometry g = geometry_of(p);
   const PackedInput input = packed_input(p, v);
-  const int64_t bytes = round_up(std::min(p.batch, launch_batch(g, input)) * input.image * g.element_bytes, 256);
+  const int64_t batch = std::min(p.batch, launch_batch(g, input, parts));
+  const int64_t bytes = parts_offset(g, input, batch) + round_up(batch * parts * g.y_image * 4, 256);
   return {bytes, bytes};
 }
 

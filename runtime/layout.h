@@ -39,16 +39,21 @@ Conversion conversion_of(const hconv_problem &problem, const Variant &variant);
 
 /// Images of one launch: one or more, with all of x, y and the packed input in fewer than 2^30 elements where that is
 /// possible. (Half of the 2^31 that kernels can index, so that tiles which reach over the edge stay in range as well.)
-int64_t launch_batch(const Geometry &geometry, const PackedInput &input);
+/// `parts` of a split variant, else 0: its parts are counted as y is.
+int64_t launch_batch(const Geometry &geometry, const PackedInput &input, int64_t parts = 0);
 
 /// Bytes that a plan reports. `product` is the product kernel of a transform variant, else null.
 int64_t packed_bytes(const hconv_problem &problem, const Variant &variant, const Variant *product);
 
 /// Bytes of workspace, multiples of 256: with which a run is fastest, and with which it is possible. Of mma both are
-/// the packed input of one launch; 0 for a variant that reads x itself. Conversions are not among them.
+/// the packed input of one launch; 0 for a variant that reads x itself. Of a split variant they hold the parts behind
+/// that. Conversions are not among them.
 struct Workspace {
   int64_t full, minimum;
 };
-Workspace workspace_of(const hconv_problem &problem, const Variant &variant, const Variant *product);
+Workspace workspace_of(const hconv_problem &problem, const Variant &variant, const Variant *product, int64_t parts = 0);
+
+/// Where a split variant's parts start in the workspace, behind the packed input of `batch` images; a multiple of 256.
+int64_t parts_offset(const Geometry &geometry, const PackedInput &input, int64_t batch);
 
 } // namespace hconv::runtime

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "describe.h"
+#include "describe_variant.h"
 #include "error.h"
 #include "variants.h"
 
@@ -24,26 +25,7 @@ Json json_of(const Variant &v) {
             {"algorithm", name_of(v.algorithm)},
             {"type", name_of(v.type)},
             {"target", name_of(v.target)},
-            {"parameters",
-             {{"tile_oc", v.tile_oc},
-              {"tile_ow", v.tile_ow},
-              {"tile_oh", v.tile_oh},
-              {"thread_oc", v.thread_oc},
-              {"thread_ow", v.thread_ow},
-              {"ic", v.ic},
-              {"kw_tile", v.kw_tile},
-              {"kw", v.kw},
-              {"stages", v.stages},
-              {"warps", v.warps},
-              {"min_blocks", v.min_blocks},
-              {"thread_oh", v.thread_oh},
-              {"kh_tile", v.kh_tile},
-              {"unroll_ic", v.unroll_ic},
-              {"fft_h", v.fft_h},
-              {"fft_w", v.fft_w},
-              {"products", v.products},
-              {"sum_ic", v.sum_ic},
-              {"layout", v.layout}}},
+            {"parameters", parameters_of(v)},
             {"resources", Json::array()}};
   for (const KernelResources &r : kernel_resources())
     if (belongs(r, v))
@@ -61,6 +43,8 @@ std::string plain_of(const Variant &v) {
   else if (is_convolution(v.algorithm))
     t += text(" OC %3d OW %3d OH %d IC %2d KW %s stages %d warps %d", v.tile_oc, v.tile_ow, v.tile_oh ? v.tile_oh : 1,
               v.ic, v.kw ? text("%d n", v.kw).c_str() : "any", v.stages, v.warps);
+  if (v.split)
+    t += " split";
   t += "\n";
   for (const KernelResources &r : kernel_resources())
     if (belongs(r, v))

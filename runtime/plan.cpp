@@ -60,23 +60,28 @@ hconv_status create(const hconv_problem *problem, const hconv_thread_pool *pool,
   plan->product = choice.product;
   plan->transpose = choice.transpose;
   plan->conversion = conversion_of(*problem, *choice.variant);
+  plan->sum_parts = choice.sum_parts;
+  plan->parts = choice.parts;
   plan->name = choice.variant->name;
   if (plan->product) {
     plan->name += std::string("+") + plan->product->name;
     plan->transform = transform_layout(*problem, *choice.variant, *choice.product);
   } else
     plan->packed = packed_extents(*problem, *choice.variant);
+  if (plan->parts)
+    plan->name += "+" + std::to_string(plan->parts);
   plan->packed_bytes = static_cast<size_t>(packed_bytes(*problem, *choice.variant, choice.product));
   plan->input = packed_input(*problem, *choice.variant);
   if (plan->cuts_tasks())
     plan->tasks = cpu_tasks(*problem, *choice.variant, plan->pool.threads);
   else if (!plan->on_cuda() && worth_threads(*problem, *choice.variant, choice.product))
     plan->tasks.threads = plan->pool.threads;
-  const Workspace workspace =
-      plan->cuts_tasks() ? workspace_of(plan->tasks) : workspace_of(*problem, *choice.variant, choice.product);
+  const Workspace workspace = plan->cuts_tasks()
+                                  ? workspace_of(plan->tasks)
+                                  : workspace_of(*problem, *choice.variant, choice.product, choice.parts);
   plan->workspace_bytes = static_cast<size_t>(workspace.full + plan->conversion.bytes());
   plan->minimum_workspace_bytes = static_cast<size_t>(workspace.minimum + plan->conversion.bytes());
-  plan->launch_batch = launch_batch(plan->geometry, plan->input);
+  plan->launch_batch = launch_batch(plan->geometry, plan->input, plan->parts);
   if (plan->on_cuda())
     if (hconv_status bad = load_kernels(*plan))
       return bad;

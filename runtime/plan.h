@@ -14,13 +14,15 @@
 struct hconv_plan {
   hconv_problem problem;
   hconv::runtime::Geometry geometry;
-  std::string name; ///< of the variant, and behind a '+' of its product
+  std::string name; ///< of the variant, and behind a '+' its product's, or the number of its parts
   const hconv::runtime::Variant *variant;
   const hconv::runtime::Variant *pack;       ///< null: of transform
   const hconv::runtime::Variant *pack_input; ///< null: the variant reads x itself
   const hconv::runtime::Variant *product;    ///< null: not of transform
   const hconv::runtime::Variant *transpose;  ///< null: none is compiled, and none needed
   hconv::runtime::Conversion conversion;     ///< of x and y, by `transpose`
+  const hconv::runtime::Variant *sum_parts;  ///< null: not split
+  int64_t parts;                             ///< 0: not split
   hconv::runtime::PackedExtents packed;      ///< not of transform
   hconv::runtime::PackedInput input;
   hconv::runtime::TransformLayout transform; ///< only of transform

@@ -135,6 +135,7 @@ SumError sum_error(Algorithm algorithm, int64_t products) {
   case Algorithm::pack:
   case Algorithm::pack_input:
   case Algorithm::transpose:
+  case Algorithm::sum_parts:
     break; // they copy
   }
   return {0.0, 0.0};

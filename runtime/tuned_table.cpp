@@ -197,9 +197,11 @@ std::string_view value_of(std::string_view word, const std::string &key, std::st
 
 std::string parse_result(const Words &words, TunedEntry *entry) {
   const Words names = split(words[6], '+');
-  if (names.size() > 2 || !is_name(names.front()) || !is_name(names.back()))
+  int64_t parts;
+  if (names.size() > 2 || !is_name(names.front()) ||
+      !(is_name(names.back()) || (names.size() == 2 && read_number(names.back(), &parts) && parts > 0)))
     return "The variant is " + quoted(words[6]) + "; expected a name that `hconv list` shows, of a transform variant " +
-           "with a '+' and its product kernel's.";
+           "with a '+' and its product kernel's, of a split variant with a '+' and its number of parts.";
   entry->variant = words[6];
   const bool cpu = is_cpu(entry->device);
   std::string fault;

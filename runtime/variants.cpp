@@ -31,6 +31,8 @@ extern "C" {
                     int32_t, halide_buffer_t *);
 #define HCONV_DECLARE_spectral_product(name, target)                                                                   \
   int name(const void *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *);
+#define HCONV_DECLARE_sum_parts(name, target)                                                                          \
+  int name(const void *, halide_buffer_t *, halide_buffer_t *, int32_t, int32_t, halide_buffer_t *);
 #define HCONV_VARIANT(name, algorithm, type, target, ...) HCONV_DECLARE_##algorithm(name, target)
 #include "variants.inc"
 #undef HCONV_VARIANT
@@ -52,15 +54,16 @@ template <auto function> constexpr ConvFunction with_tasks() {
     };
 }
 
-#define HCONV_FUNCTIONS_direct(name) with_tasks<name>(), nullptr, nullptr, {}, nullptr, nullptr
+#define HCONV_FUNCTIONS_direct(name) with_tasks<name>(), nullptr, nullptr, {}, nullptr, nullptr, nullptr
 #define HCONV_FUNCTIONS_mma(name) HCONV_FUNCTIONS_direct(name)
 #define HCONV_FUNCTIONS_wgmma(name) HCONV_FUNCTIONS_direct(name)
-#define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr, {}, nullptr, nullptr
-#define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name, {}, nullptr, nullptr
+#define HCONV_FUNCTIONS_pack(name) nullptr, name, nullptr, {}, nullptr, nullptr, nullptr
+#define HCONV_FUNCTIONS_pack_input(name) nullptr, nullptr, name, {}, nullptr, nullptr, nullptr
 #define HCONV_FUNCTIONS_transform(name)                                                                                \
-  nullptr, nullptr, nullptr, {name##_input, name##_weights, name##_output}, nullptr, nullptr
-#define HCONV_FUNCTIONS_spectral_product(name) nullptr, nullptr, nullptr, {}, name, nullptr
-#define HCONV_FUNCTIONS_transpose(name) nullptr, nullptr, nullptr, {}, nullptr, name
+  nullptr, nullptr, nullptr, {name##_input, name##_weights, name##_output}, nullptr, nullptr, nullptr
+#define HCONV_FUNCTIONS_spectral_product(name) nullptr, nullptr, nullptr, {}, name, nullptr, nullptr
+#define HCONV_FUNCTIONS_transpose(name) nullptr, nullptr, nullptr, {}, nullptr, name, nullptr
+#define HCONV_FUNCTIONS_sum_parts(name) nullptr, nullptr, nullptr, {}, nullptr, nullptr, name
 #define HCONV_VARIANT(name, algorithm, type, target, ...)                                                              \
   {#name, Algorithm::algorithm, Type::type, Target::target, __VA_ARGS__, HCONV_FUNCTIONS_##algorithm(name)},
 constexpr Variant variant_rows[] = {
@@ -106,7 +109,8 @@ const Variant *find_variant(const std::string &name) {
 
 const char *name_of(Algorithm algorithm) {
   constexpr const char *names[] = {"direct",           "mma",  "wgmma",      "transform",
-                                   "spectral_product", "pack", "pack_input", "transpose"};
+                                   "spectral_product", "pack", "pack_input", "transpose",
+                                   "sum_parts"};
   return names[static_cast<int>(algorithm)];
 }
 

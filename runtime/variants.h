@@ -11,8 +11,8 @@ namespace hconv::runtime {
 /// `mma` is direct's sum on tensor cores, `wgmma` the same with instructions that compute capability 9.0 alone has.
 /// Both read packed input, channels innermost, which `pack_input` writes. `transform` transforms tiles of x, and of
 /// products of spectra back to y; `spectral_product` multiplies in between. `transpose` moves tensors between NHWC and
-/// NCHW.
-enum class Algorithm { direct, mma, wgmma, transform, spectral_product, pack, pack_input, transpose };
+/// NCHW. `sum_parts` adds up what split variants leave.
+enum class Algorithm { direct, mma, wgmma, transform, spectral_product, pack, pack_input, transpose, sum_parts };
 enum class Type { f32, bf16, f16, b32, b16 };
 enum class Target { cuda, halide_ptx, cpu, cpu_baseline, cpu_avx2, cpu_avx512 };
 
@@ -26,7 +26,8 @@ bool on_tensor_cores(Algorithm algorithm); ///< mma, wgmma
 /// y[OW,OH,OC,B] from x[W,H,IC,B], packed w[OCp,KW,KH,ICp], bias[OC]; returns 0 or a Halide error code. Of mma and
 /// wgmma, x is the packed input [ICp,Wp,Hp,B], and w is stored with its channels innermost: [KH][KW][OCp][ICp]. A
 /// direct CPU variant wants RunContext::tasks. With layout NHWC, x is the caller's or its packed copy, [ICp,W,H,B]
-/// without padding, and y has the strides of NHWC.
+/// without padding, and y has the strides of NHWC. A split variant's y is its float32 parts[OW,OH,OC,S,B], and it reads
+/// no bias.
 using ConvFunction = int (*)(const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias,
                              int32_t has_bias, int32_t pad_top, int32_t pad_left, halide_buffer_t *y);
 /// packed[OCp,KW,KH,ICp] from w[KW,KH,IC,OC], both as unsigned integers of the element's size.
@@ -51,6 +52,10 @@ using SpectrumOutputFunction = int (*)(const void *user_context, halide_buffer_t
 /// Y[n,.,oc,f] = sum over ic of X[n,.,ic,f] * W[oc,.,ic,f].
 using ProductFunction = int (*)(const void *user_context, halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *y);
 
+/// y[i,B] from parts[i,S,B] and bias[OC], with i = oc * pixels + pixel.
+using SumPartsFunction = int (*)(const void *user_context, halide_buffer_t *parts, halide_buffer_t *bias,
+                                 int32_t has_bias, int32_t pixels, halide_buffer_t *y);
+
 struct TransformFunctions {
   SpectrumInputFunction input;
   SpectrumWeightsFunction weights;
@@ -68,12 +73,14 @@ struct Variant {
   int32_t fft_h, fft_w;         ///< extents of a tile of x, of transform
   int32_t products, sum_ic;     ///< real products of a complex one (3 or 4), channels in one sum, of spectral_product
   int32_t layout;               ///< hconv_layout of x and y, of mma, wgmma and pack_input; else 0, NCHW
+  int32_t split;                ///< 1: sums over slices of the channels, of direct and mma (split.h)
   ConvFunction conv;            ///< of direct, mma and wgmma, else null
   PackFunction pack;            ///< of pack, else null
   PackInputFunction pack_input; ///< of pack_input, else null
   TransformFunctions transform; ///< of transform, else null
   ProductFunction product;      ///< of spectral_product, else null
   TransposeFunction transpose;  ///< of transpose, else null
+  SumPartsFunction sum_parts;   ///< of sum_parts, else null
 };
 
 /// One kernel of one compiled function on one architecture, as ptxas reported it.

@@ -14,6 +14,8 @@ void split_into_blocks(DirectConv2D &conv, Func y, const BlockLoops &loops, cons
     y.split(conv.oc, loops.oc, loops.in_oc, tiles.tile_oc, TailStrategy::GuardWithIf);
   y.split(conv.oh, oh_block, loops.in_oh, tiles.tile_oh, TailStrategy::GuardWithIf)
       .fuse(oh_block, conv.b, loops.batch_oh);
+  if (conv.split)
+    y.fuse(loops.batch_oh, conv.s, loops.batch_oh);
 }
 
 void keep_sums(DirectConv2D &conv, Func y, const BlockLoops &loops, const DirectTiles &tiles) {
@@ -23,6 +25,8 @@ void keep_sums(DirectConv2D &conv, Func y, const BlockLoops &loops, const Direct
       .bound_extent(conv.b, 1)
       .compute_at(y, loops.batch_oh)
       .store_in(MemoryType::Register);
+  if (conv.split)
+    conv.acc.bound_extent(conv.s, 1);
 }
 
 } // namespace hconv

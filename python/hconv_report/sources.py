@@ -21,11 +21,14 @@ class Sources:
         self._left = TOTAL
 
     def of(self, variant: str) -> tuple[list, str]:
-        """([(file name, text)], why something is missing or ""). A '+' in the name joins transforms and product."""
+        """([(file name, text)], why something is missing or ""). A '+' in the name joins transforms and product, or a
+        split variant and its number of parts."""
         if self.folder is None:
             return [], "no --cuda-source folder was given"
         found, notes = [], []
         for name in variant.split("+"):
+            if name.isdigit():
+                continue
             if not name.isidentifier():  # never a path
                 return [], "its name is no file's"
             paths = [self.folder / f"{name}{suffix}.cu" for suffix in SUFFIXES]

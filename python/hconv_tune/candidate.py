@@ -9,11 +9,14 @@ from .problem import LAYOUT, Problem  # before manifest: it adds the path
 import manifest  # noqa: E402  isort: skip
 
 FFT_KEYS = ("fft_h", "fft_w")
+DEFAULTS = {**manifest.DEFAULTS, "parts": 1}
+PARTS = (1, 2, 4, 8, 16, 32, 64)  # of a sum; those beyond 1 are a split variant's
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """`parameters` are the manifest's keys; of transform those of the transforms and of their product together."""
+    """`parameters` are the manifest's keys, of transform those of the transforms and of their product together; of a split
+    variant `parts` besides, which is no key of its row but a number of the plan."""
 
     algorithm: str
     type: str
@@ -23,7 +26,7 @@ class Candidate:
     @classmethod
     def of(cls, algorithm: str, type: str, target: str, parameters: dict) -> "Candidate":
         """Parameters that a row may leave out are left out where they have the default's value."""
-        told = {key: value for key, value in parameters.items() if manifest.DEFAULTS.get(key) != value}
+        told = {key: value for key, value in parameters.items() if DEFAULTS.get(key) != value}
         return cls(algorithm, type, target, tuple(sorted(told.items())))
 
     def rows(self) -> list[str]:
@@ -43,28 +46,35 @@ class Candidate:
 
     @property
     def variant(self) -> str:
-        """What HCONV_VARIANT takes: the name, of transform with a '+' and the product's behind it."""
-        return "+".join(variant.name for variant in self.variants())
+        """What HCONV_VARIANT takes: the name, behind a '+' the product's of transform or the parts of a split variant."""
+        parts = dict(self.parameters).get("parts")
+        return "+".join([variant.name for variant in self.variants()] + ([str(parts)] if parts else []))
 
     def helpers(self) -> list[str]:
         """Rows of the kernels that lay out weights and x for this one."""
         bits = "b32" if self.type == "f32" else "b16"
         memory = "cuda" if self.target == "cuda" else "cpu"
         packs = [f"pack {bits} {memory}"] if self.algorithm != "transform" else []
-        return packs + (["pack_input b16 cuda"] if self.algorithm in ("mma", "wgmma") else [])
+        sums = [f"sum_parts {self.type} cuda"] if "parts" in dict(self.parameters) else []
+        return packs + (["pack_input b16 cuda"] if self.algorithm in ("mma", "wgmma") else []) + sums
 
 
 def shipped_candidates(manifest_text: str, problem: Problem) -> list[Candidate]:
     """The candidates that the manifest already has for a problem's type and target, in the layout that is tuned; of
-    transform each with each product."""
+    transform each with each product, of split variants each in each number of parts that divides the problem's steps."""
     found, transforms, products = [], [], []
     for variant in manifest.parse(manifest_text):
-        if variant.target != problem.target or variant.params.get("layout", 0) != manifest.LAYOUTS.index(LAYOUT):
+        if variant.target != problem.target or variant.algorithm == "sum_parts" or \
+                variant.params.get("layout", 0) != manifest.LAYOUTS.index(LAYOUT):
             continue
         if variant.algorithm == "spectral_product":
             products.append(variant)
         elif variant.type == problem.type and variant.algorithm == "transform":
             transforms.append(variant)
+        elif variant.type == problem.type and "split" in variant.params:
+            steps = -(-problem.shape.in_channels // variant.params["ic"])
+            found += [Candidate.of(variant.algorithm, variant.type, variant.target, {**variant.params, "parts": parts})
+                      for parts in PARTS[1:] if steps % parts == 0]
         elif variant.type == problem.type:
             found.append(Candidate.of(variant.algorithm, variant.type, variant.target, variant.params))
     found += [Candidate.of("transform", t.type, t.target, {**t.params, **p.params}) for t in transforms for p in products]

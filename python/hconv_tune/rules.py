@@ -106,6 +106,11 @@ def unrolled(p, problem):
     return f"unroll_ic={p['unroll_ic']} is more than ic={p['ic']}" if p["unroll_ic"] > p["ic"] else ""
 
 
+def whole_parts(p, problem):
+    steps = -(-problem.shape.in_channels // p["ic"])
+    return f"{steps} steps of ic={p['ic']} do not divide into parts={p['parts']}" if steps % p["parts"] else ""
+
+
 def _shared(staged_elements, p, element_bytes):
     bytes = p["stages"] * staged_elements * element_bytes
     if bytes > BLOCK_SHARED_BYTES:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 
 from . import rules
-from .candidate import Candidate
+from .candidate import DEFAULTS, PARTS, Candidate
 from .problem import CPU_TARGETS, Problem
 
 import manifest  # noqa: E402  isort: skip
@@ -30,6 +30,7 @@ DIRECT_CUDA = {
     "unroll_ic": (1, 2, 8),
     "stages": (2, 3, 4),
     "min_blocks": (1, 2, 3, 4, 5, 6, 8),
+    "parts": PARTS,
 }
 MMA_CUDA = {
     "tile_oc": (16, 32, 64, 128),
@@ -42,7 +43,8 @@ MMA_CUDA = {
     "kh_tile": (1, 3, 4),
     "kw_tile": (1, 2, 3, 4, 5, 7),
     "stages": (2, 3, 4),
-    "min_blocks": (1, 2, 4),
+    "min_blocks": (1, 2, 3, 4),
+    "parts": PARTS,
 }
 TRANSFORM_CUDA = {
     "fft_h": (16, 32, 64),  # square tiles: the schedules have no others
@@ -76,12 +78,16 @@ def _window_key(p: dict, problem: Problem) -> int:
     return p["kw_tile"] if problem.shape.kernel_width % p["kw_tile"] == 0 else 0
 
 
+def _split(p):
+    return {"split": 1} if p["parts"] > 1 else {}
+
+
 def _derive_direct_cuda(p, problem):
-    return {**p, "kw": _window_key(p, problem), "warps": rules.warps(p, 32)}
+    return {**p, **_split(p), "kw": _window_key(p, problem), "warps": rules.warps(p, 32)}
 
 
 def _derive_mma(p, problem):
-    return {**p, "kw": _window_key(p, problem), "warps": rules.warps(p, 1)}
+    return {**p, **_split(p), "kw": _window_key(p, problem), "warps": rules.warps(p, 1)}
 
 
 def _derive_transform(p, problem):
@@ -123,9 +129,10 @@ _CONV = {**_TILE, "tile_oh": rules.tile_oh, "kh_tile": rules.kh_tile, "kw_tile":
 SPACES = (
     Space("direct", "cuda", _ALL, DIRECT_CUDA, _CONV,
           (rules.whole_threads, rules.whole_warps, rules.direct_lanes, rules.unrolled, rules.conv_shared,
-           rules.direct_registers), _derive_direct_cuda),
+           rules.direct_registers, rules.whole_parts), _derive_direct_cuda),
     Space("mma", "cuda", ("bf16", "f16"), MMA_CUDA, _CONV,
-          (rules.not_strict, rules.whole_threads, rules.mma_warps, rules.conv_shared, rules.mma_registers), _derive_mma),
+          (rules.not_strict, rules.whole_threads, rules.mma_warps, rules.conv_shared, rules.mma_registers,
+           rules.whole_parts), _derive_mma),
     Space("transform", "cuda", _ALL, TRANSFORM_CUDA, {"fft_h": rules.square_fft, "tile_oc": rules.tile_oc},
           (rules.not_strict, rules.whole_threads, rules.whole_warps, rules.product_lanes, rules.product_shared,
            rules.product_registers), _derive_transform),
@@ -165,6 +172,6 @@ def candidate_of(space: Space, values: dict, problem: Problem) -> tuple[Candidat
 
 def values_of(space: Space, candidate: Candidate) -> dict | None:
     """The searched keys of a candidate; None where one of its values is not searched."""
-    parameters = {**manifest.DEFAULTS, **dict(candidate.parameters)}
+    parameters = {**DEFAULTS, **dict(candidate.parameters)}
     values = {key: parameters.get(key) for key in space.values}
     return values if all(value in space.values[key] for key, value in values.items()) else None

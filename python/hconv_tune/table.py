@@ -17,7 +17,7 @@ from pathlib import Path
 from .problem import LAYOUTS, MODES, TYPES
 
 DEVICE = re.compile(r"sm_[1-9][0-9]{1,2}a?|cpu_avx512|cpu_avx2|cpu_baseline")
-VARIANT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\+[A-Za-z_][A-Za-z0-9_]*)?")
+VARIANT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\+([A-Za-z_][A-Za-z0-9_]*|[1-9][0-9]{0,9}))?")
 NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 MS = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -143,7 +143,8 @@ def parse_line(line: str) -> Entry:
     numbers = _extents(extents)
     if not VARIANT.fullmatch(variant):
         raise TableError(f"The variant is {quoted(variant)}; expected a name that `hconv list` shows, of a transform "
-                         "variant with a '+' and its product kernel's.")
+                         "variant with a '+' and its product kernel's, of a split variant with a '+' and its number of "
+                         "parts.")
     values = [_value(word, key) for word, key in zip(words[7:], ("ms", "date", "runs", "threads"))]
     ms, date, runs = _ms(values[0]), _date(values[1]), _number("runs", values[2], 1)
     on_cpu = device.startswith("cpu")

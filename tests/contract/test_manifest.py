@@ -94,6 +94,11 @@ def test_generators_of_the_algorithms():
         "type=float32", "tile_oc=64", "tile_ow=64", "thread_oc=4", "thread_ow=8", "ic=8", "stages=3", "warps=4",
         "min_blocks=1", "unroll_ic=1", "products=4", "sum_ic=0"]
     assert variants[1].generator_params() == ["bits=16"]
+    assert only("sum_parts bf16 cuda").generator_params() == ["type=bfloat16"]
+    split = only(f"direct f32 cuda {TILE} split=1")
+    assert split.generator_params() == only(f"direct f32 cuda {TILE}").generator_params() + ["split=1"]
+    assert split.name == only(f"direct f32 cuda {TILE}").name.replace("_cuda", "_split_cuda")
+    assert split.table_row().endswith(", 1)")
     assert "(pack_input_b16_cuda pack_input b16 cuda pack_input\n" in manifest.to_cmake(variants)
     assert variants[1].table_row().startswith("HCONV_VARIANT(pack_input_b16_cuda, pack_input, b16, cuda, 0, ")
 
@@ -101,7 +106,7 @@ def test_generators_of_the_algorithms():
 def test_each_key_alone_makes_another_name():
     base = {"tile_oc": 32, "tile_ow": 64, "tile_oh": 1, "thread_oc": 4, "thread_ow": 4, "ic": 8, "kw_tile": 4, "kw": 0,
             "stages": 3, "warps": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
-    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products", "sum_ic", "layout"}
+    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products", "sum_ic", "layout", "split"}
     names = {manifest.variant_name("direct", "f32", "cuda", base)}
     for key in base:
         names.add(manifest.variant_name("direct", "f32", "cuda", {**base, key: base[key] + 1}))
@@ -143,7 +148,7 @@ def test_halide_targets_say_which_backend():
 @pytest.mark.parametrize("line, sentence", [
     ("direct f32", "The line has 2 word(s)"),
     (f"winograd f32 cuda {TILE}", "The algorithm is 'winograd', expected one of direct, mma, pack, "
-     "pack_input, spectral_product, transform, transpose, wgmma."),
+     "pack_input, spectral_product, sum_parts, transform, transpose, wgmma."),
     (f"direct f64 cuda {TILE}", "A type of 'direct' is 'f64', expected one of bf16, f16, f32."),
     (f"direct f32,f32 cuda {TILE}", "The type 'f32' is given twice."),
     (f"direct f32, cuda {TILE}", "A type of 'direct' is ''"),
@@ -164,6 +169,13 @@ def test_halide_targets_say_which_backend():
     (f"wgmma bf16 cuda {WARP_TILE} layout=1", "layout is '1', expected one of nchw, nhwc."),
     ("pack_input b32 cuda", "A type of 'pack_input' is 'b32', expected one of b16."),
     ("pack_input b16 cpu", "The target of 'pack_input' is 'cpu', expected one of cuda."),
+    (f"direct f32 cuda {TILE} split=2", "split is 2, expected 1."),
+    (f"direct f32 cuda {TILE} split=0", "split is '0', expected a whole number of at least 1."),
+    ("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1 split=1", "split is given, expected only in direct and mma variants "
+     "for cuda, not direct for cpu_avx2."),
+    (f"wgmma bf16 cuda {WARP_TILE} split=1", "not wgmma for cuda."),
+    ("sum_parts b32 cuda", "A type of 'sum_parts' is 'b32', expected one of bf16, f16, f32."),
+    ("sum_parts f32 cpu", "The target of 'sum_parts' is 'cpu', expected one of cuda."),
     (f"mma f32 cuda {WARP_TILE}", "A type of 'mma' is 'f32', expected one of bf16, f16."),
     (f"mma bf16 cpu_avx2 {WARP_TILE}", "The target of 'mma' is 'cpu_avx2', expected one of cuda."),
     (f"mma bf16 cuda {WARP_TILE.replace('warps=4', 'warps=8')}", "The tiles make 4 warps, but warps=8."),

@@ -31,6 +31,8 @@ protected:
     for (size_t i = 0; i < shapes.size(); i++)
       if (variant.takes(shapes[i]))
         suited.push_back(i);
+    if (variant.split) // its loops are those of a row without a split; split_test.cpp goes through the rest
+      stride *= 4;
     if (!emulated() || full_run())
       stride = 1;
     else

@@ -47,7 +47,8 @@ Listed read_list() {
   Listed listed;
   for (const nlohmann::json &row : nlohmann::json::parse(list_as_json())) {
     const std::string algorithm = row.at("algorithm"), target = row.at("target");
-    if (algorithm.compare(0, 4, "pack") == 0 || algorithm == "transpose" || !serves(target, algorithm))
+    if (algorithm.compare(0, 4, "pack") == 0 || algorithm == "transpose" || algorithm == "sum_parts" ||
+        !serves(target, algorithm))
       continue;
     if (algorithm == "spectral_product") {
       listed.products.push_back({row.at("name"), target, row.at("parameters").at("products")});
@@ -63,6 +64,7 @@ Listed read_list() {
     v.ic = parameter("ic"), v.kh_tile = parameter("kh_tile"), v.kw_tile = parameter("kw_tile"), v.kw = parameter("kw");
     v.layout = parameter("layout") ? HCONV_LAYOUT_NHWC : HCONV_LAYOUT_NCHW;
     v.fft_h = parameter("fft_h"), v.fft_w = parameter("fft_w");
+    v.split = parameter("split") != 0;
     v.index = count[v.type]++;
     listed.variants.push_back(v);
   }
@@ -135,6 +137,14 @@ const Variant &variant_named(const std::string &name) {
     if (v.name == name.substr(0, name.find('+')))
       return v;
   throw std::invalid_argument("'" + name + "' is no variant of the test device");
+}
+
+std::vector<Variant> split_variants() {
+  std::vector<Variant> variants;
+  for (const Variant &v : all_variants())
+    if (v.split)
+      variants.push_back(v);
+  return variants;
 }
 
 std::vector<Variant> variants_of_16_bits() {

@@ -17,6 +17,7 @@ struct Variant {
   Element type;
   int tile_oc, tile_ow, tile_oh, ic, kh_tile, kw_tile, kw, fft_h, fft_w; // of the manifest row, 0 where it has none
   hconv_layout layout;                                                   // of x and y, which it reads and writes itself
+  bool split;                                                            // its sum is split into parts
   int index; // its place among the variants of its type on this device
 
   /** Whether it works in the transform domain: then errors are relative to the norms of tile and filter. */
@@ -45,6 +46,8 @@ const std::vector<Variant> &all_variants();
 const std::vector<Variant> &summing_variants();
 /** Those that work in the transform domain. */
 const std::vector<Variant> &transform_variants();
+/** Those that split their sums into parts. */
+std::vector<Variant> split_variants();
 /** A kernel that multiplies the spectra of transform variants. */
 struct SpectralProduct {
   std::string name, target;
@@ -54,7 +57,8 @@ const std::vector<SpectralProduct> &spectral_products();
 /** Real products of the kernel that is named behind the '+' of a plan's variant; throws std::invalid_argument. */
 int real_products_of(const std::string &variant);
 
-/** The one of that name, whatever product stands behind a '+'; throws std::invalid_argument when it is not among them.
+/** The one of that name, whatever product or number of parts stands behind a '+'; throws std::invalid_argument when it
+ * is not among them.
  */
 const Variant &variant_named(const std::string &name);
 
@@ -66,7 +70,7 @@ std::vector<Variant> variants_of_16_bits();
 std::vector<Variant> without_twins(const std::vector<Variant> &variants);
 
 /** Pins plans made in its lifetime to one variant, by $HCONV_VARIANT: a name, of a transform variant perhaps with '+'
- * and that of a product. Not to be used beside other threads. */
+ * and that of a product, of a split one with '+' and the number of parts. Not to be used beside other threads. */
 class PinnedVariant {
 public:
   explicit PinnedVariant(const std::string &name);

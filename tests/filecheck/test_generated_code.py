@@ -3,9 +3,11 @@
 KIND.cuda.check looks at the CUDA text, KIND.sass.check at the machine code for sm_90a; KIND is the algorithm, or one of
 its functions where it has several (transform_input). The manifest row's keys
 are variables there (tile_oc is [[TILE_OC]]), besides NAME, CTYPE (C++ element type), THREADS, ACCUMULATORS (sums of one
-thread), LDS_BITS (widest load of shared float32), VECTOR (elements in 16 bytes) and STAGES_IN_FLIGHT.
+thread), LDS_BITS (widest load of shared float32), VECTOR (elements in 16 bytes), STAGES_IN_FLIGHT and Y_CTYPE (C++ type
+of y, which split rows leave in float32).
 Lines that hold only for one element type carry the prefix
-CUDA-F32 and so on, those for rows with stages > 1 or = 1 CUDA-PIPELINED or CUDA-PLAIN; likewise with SASS.
+CUDA-F32 and so on, those for rows with stages > 1 or = 1 CUDA-PIPELINED or CUDA-PLAIN, those for rows with split=1 or
+without CUDA-SPLIT or CUDA-WHOLE; likewise with SASS.
 """
 
 import math
@@ -48,6 +50,7 @@ def variables(row):
     """FileCheck's variables of one manifest row."""
     values = {key.upper(): value for key, value in row.items() if isinstance(value, int)}
     values.update(NAME=row["name"], CTYPE=CTYPES[row["type"]], VECTOR=16 // ELEMENT_BYTES[row["type"]])
+    values.update(Y_CTYPE="float" if row["split"] else values["CTYPE"])
     if row["algorithm"] == "direct":
         # A thread's outputs lie side by side in shared memory: up to four of them are one load.
         values.update(LDS_BITS=32 * max(math.gcd(row["thread_oc"], 4), math.gcd(row["thread_ow"], 4)))
@@ -69,8 +72,9 @@ def accumulators(row):
 
 def file_check(check_file, text, prefix, row, forbidden=()):
     staging = "PIPELINED" if row["stages"] > 1 else "PLAIN"
+    sums, type = "SPLIT" if row["split"] else "WHOLE", row["type"].upper()
     prefixes = [prefix, *(f"{prefix}-{suffix}" for suffix in
-                          (row["type"].upper(), staging, f"{staging}-{row['type'].upper()}"))]
+                          (type, staging, f"{staging}-{type}", sums, f"{sums}-{type}"))]
     command = [file_check_program(), str(check_file), f"--check-prefixes={','.join(prefixes)}",
                "--allow-unused-prefixes", "--dump-input=never",
                *(f"--implicit-check-not={word}" for word in forbidden),

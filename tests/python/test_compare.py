@@ -127,6 +127,13 @@ def test_transform_variants_are_measured_with_every_product():
     assert variants.variant_names(rows, "f32", "cpu") == ["c"]
 
 
+def test_split_variants_are_named_in_each_number_of_parts():
+    rows = [dict(name="s", algorithm="direct", type="f32", target="cuda", parameters={"split": 1}),
+            dict(name="d", algorithm="direct", type="f32", target="cuda", parameters={"split": 0}),
+            dict(name="sum_parts_f32_cuda", algorithm="sum_parts", type="f32", target="cuda", parameters={"split": 0})]
+    assert variants.variant_names(rows, "f32", "cuda") == ["s", "s+2", "s+4", "s+8", "s+16", "s+32", "s+64", "d"]
+
+
 @pytest.fixture
 def some():
     common = dict(kind="f32", mode="fp32", error=1e-7, flops=10 ** 9)

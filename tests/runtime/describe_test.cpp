@@ -161,7 +161,7 @@ TEST(List, HoldsEveryVariantWithItsResources) {
   std::string content(size, '\0');
   ASSERT_EQ(hconv_list(HCONV_JSON, content.data(), &size), HCONV_OK);
   const json j = json::parse(content.c_str());
-  ASSERT_EQ(j.size(), 36u);
+  ASSERT_EQ(j.size(), 40u);
   EXPECT_EQ(j[0]["name"], "pack_b32_cuda");
   EXPECT_EQ(j[4]["name"], "conv2d_direct_f32_oc32x64_cuda");
   EXPECT_EQ(j[4]["parameters"]["stages"], 3);

@@ -130,18 +130,20 @@ assert "elements outside" in output.read()[1]
 """
 
 
-def smallest(algorithm, asked):
-    """The shipped variant of an algorithm for 4 x 4 kernels that has the least work in a block."""
+def smallest(algorithm, asked, split):
+    """The shipped variant of an algorithm for 4 x 4 kernels that has the least work in a block, of split ones or others."""
     found = [c for c in shipped_candidates((ROOT / "schedules" / "variants.txt").read_text(), asked)
-             if c.algorithm == algorithm and dict(c.parameters).get("kw", 4) == 4]
+             if c.algorithm == algorithm and dict(c.parameters).get("kw", 4) in ((1,) if split else (4,))
+             and ("parts" in dict(c.parameters)) == split]
     return min(found, key=lambda c: dict(c.parameters)["tile_oc"] * dict(c.parameters)["tile_ow"]).variant
 
 
 @pytest.mark.skipif(not EMULATOR, reason="this build has no emulated driver")
-@pytest.mark.parametrize("algorithm, type", [("direct", "f32"), ("mma", "bf16"), ("transform", "f16")])
-def test_kernels_of_the_gpu_pass_on_the_emulated_driver(algorithm, type, tmp_path):
-    shape = "1,4,10,10,4,4"
-    variant = smallest(algorithm, Problem(parse_shape(shape), type, "fp32", "cuda"))
+@pytest.mark.parametrize("algorithm, type, split", [("direct", "f32", False), ("mma", "bf16", False),
+                                                    ("transform", "f16", False), ("direct", "f32", True)])
+def test_kernels_of_the_gpu_pass_on_the_emulated_driver(algorithm, type, split, tmp_path):
+    shape = "1,32,10,10,4,4" if split else "1,4,10,10,4,4"
+    variant = smallest(algorithm, Problem(parse_shape(shape), type, "fp32", "cuda"), split)
     environment = {**os.environ, "HCONV_CUDA_DRIVER": EMULATOR, "HCONV_VARIANT": variant,
                    "PYTHONPATH": os.pathsep.join(PLACES + list(filter(None, [os.environ.get("PYTHONPATH")])))}
     done = subprocess.run([sys.executable, "-c", PROGRAM, algorithm, type, variant, shape, str(tmp_path)], env=environment,

@@ -59,7 +59,9 @@ def test_a_candidate_or_a_reason():
         if candidate:
             kept += 1
             names = [variant.name for variant in candidate.variants()]
-            assert candidate.variant == "+".join(names)
+            parts = [str(values["parts"])] if values.get("parts", 1) > 1 else []
+            assert candidate.variant == "+".join(names + parts)
+            assert ("split=1" in candidate.rows()[0]) == bool(parts) and "parts" not in candidate.rows()[0]
             assert all(variant.target == asked.target for variant in candidate.variants())
             again = space.values_of(chosen, candidate)
             assert again and space.candidate_of(chosen, again, asked)[0] == candidate

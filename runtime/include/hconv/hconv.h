@@ -139,7 +139,8 @@ size_t hconv_plan_minimum_workspace_bytes(const hconv_plan *plan);
 void hconv_plan_output_shape(const hconv_plan *plan, int64_t shape[4]);
 
 /** Name of the variant that the plan runs; of a transform-domain variant with a '+' and the name of its product kernel
- * behind it. HCONV_VARIANT pins it. Valid as long as the plan. */
+ * behind it, of a split variant with a '+' and the number of parts. HCONV_VARIANT pins it. Valid as long as the plan.
+ */
 const char *hconv_plan_variant(const hconv_plan *plan);
 
 /** Writes w (row-major contiguous, or dense with IC innermost as PyTorch's channels_last has it) into the plan's own

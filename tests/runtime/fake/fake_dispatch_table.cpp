@@ -41,6 +41,9 @@ Table<ProductSpeed> product_speeds() {
 TransformSpeeds transform_speeds() {
   return {100, 20, 40, 1e7, 2000};
 }
+SplitSpeeds split_speeds() {
+  return {1000, 2000};
+}
 Table<TileSpeed> tile_speeds() {
   return {std::begin(tile_lines), std::end(tile_lines)};
 }
