@@ -44,7 +44,7 @@ Json parameters_of(const Variant &v) {
           {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic},
           {"fft_h", v.fft_h},           {"fft_w", v.fft_w},
           {"products", v.products},     {"sum_ic", v.sum_ic},
-          {"layout", v.layout}};
+          {"layout", v.layout},         {"store_bytes", v.store_bytes}};
 }
 
 int64_t images_per_launch(const Explanation &e) {

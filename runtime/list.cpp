@@ -43,7 +43,8 @@ Json json_of(const Variant &v) {
               {"fft_w", v.fft_w},
               {"products", v.products},
               {"sum_ic", v.sum_ic},
-              {"layout", v.layout}}},
+              {"layout", v.layout},
+              {"store_bytes", v.store_bytes}}},
             {"resources", Json::array()}};
   for (const KernelResources &r : kernel_resources())
     if (belongs(r, v))
