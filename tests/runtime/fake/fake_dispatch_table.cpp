@@ -14,8 +14,13 @@ constexpr Algorithm wgmma = Algorithm::wgmma;
 constexpr Speed speeds[] = {
     {direct, 64, 128, 0, 0, 0, 0, 0, 0, 0, 1.0}, {direct, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0.9},
     {direct, 32, 128, 0, 0, 0, 0, 0, 0, 0, 0.9}, {direct, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.75},
-    {wgmma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9.0},     {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},
-    {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2},
+    {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},   {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2},
+};
+
+// The same, and the layout.
+constexpr Speed sums[] = {
+    {wgmma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9.0},
+    {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2, HCONV_LAYOUT_NHWC},
 };
 
 // tile (OC, n), thread (OC, n), real products, speed
@@ -34,6 +39,12 @@ constexpr Preference preferences[] = {
 
 Table<Speed> dispatch_speeds() {
   return {std::begin(speeds), std::end(speeds)};
+}
+Table<Speed> sum_speeds() {
+  return {std::begin(sums), std::end(sums)};
+}
+MatrixSpeeds matrix_speeds() {
+  return {1000, 10, 2, 1, 0.5};
 }
 Table<ProductSpeed> product_speeds() {
   return {std::begin(products), std::end(products)};
