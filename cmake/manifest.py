@@ -17,9 +17,8 @@ import sys
 
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
-        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic", "layout", "split")
-# Known to the generator alone: a variant's caller need not know them.
-GENERATOR_KEYS = ("store_bytes",)
+        "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic", "layout", "store_bytes",
+        "split")
 # Filled in where a line leaves out a key that its algorithm knows.
 DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4, "sum_ic": 0,
             "layout": 0, "store_bytes": 2}
@@ -50,7 +49,7 @@ _BLOCK_KEYS = ("tile_oc", "tile_ow", "thread_oc", "thread_ow", "ic", "kw_tile", 
 _PRODUCT_KEYS = tuple(key for key in _BLOCK_KEYS if key != "kw_tile")
 _CPU_KEYS = ("tile_oc", "tile_ow", "ic")
 _FFT_KEYS = ("fft_h", "fft_w")
-_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in (*_FFT_KEYS, "products", "sum_ic", "layout"))
+_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in (*_FFT_KEYS, "products", "sum_ic", "layout", "store_bytes"))
 _TENSOR_CORE_KEYS = (*_CONVOLUTION_KEYS, "layout", "store_bytes")
 
 
@@ -109,8 +108,7 @@ class Variant:
     def generator_params(self):
         """`key=value` strings for the generator's command line."""
         typed = f"bits={BIT_TYPES[self.type]}" if self.type in BIT_TYPES else f"type={FLOAT_TYPES[self.type]}"
-        words = [f"{key}={self.params[key]}" for key in (*KEYS, *GENERATOR_KEYS)
-                 if key in self.params and key != "layout"]
+        words = [f"{key}={self.params[key]}" for key in KEYS if key in self.params and key != "layout"]
         return [typed] + words + [f"layout={LAYOUTS[layout]}" for layout in [self.params.get("layout", 0)] if layout]
 
     def table_row(self):
@@ -174,7 +172,7 @@ def _parse_params(words):
         key, equals, value = word.partition("=")
         if not equals:
             raise ManifestError(f"'{word}' is not a key=value pair.")
-        _one_of("The key", key, (*KEYS, *GENERATOR_KEYS))
+        _one_of("The key", key, KEYS)
         if key in params:
             raise ManifestError(f"The key '{key}' is given twice.")
         if key == "layout":

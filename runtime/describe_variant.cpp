@@ -34,6 +34,7 @@ Json parameters_of(const Variant &v) {
           {"products", v.products},
           {"sum_ic", v.sum_ic},
           {"layout", v.layout},
+          {"store_bytes", v.store_bytes},
           {"split", v.split}};
 }
 

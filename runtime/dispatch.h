@@ -5,8 +5,8 @@
 //
 // Costs are times in one unit, in which a multiprocessor full of blocks of the fastest direct kernel computes one
 // product. On an H200 that is 1/200 ns: over shapes/perf.txt that kernel gave 190 to 210 products a nanosecond on each
-// of 132 multiprocessors (2,128,256,256,16,16 in 21.1 ms is a modelled 4.0e9). A launch of a direct variant is not in
-// its cost.
+// of 132 multiprocessors (2,128,256,256,16,16 in 21.1 ms is a modelled 4.0e9). The launch of a variant of
+// dispatch_speeds() is not in its cost.
 #pragma once
 
 #include <string>
@@ -27,10 +27,22 @@ struct Speed {
   int32_t tile_oc, tile_ow, tile_oh;
   int32_t thread_oc, thread_ow, thread_oh; ///< of mma and wgmma: the tile of a warp
   int32_t kw, kw_tile, kh_tile;
-  double speed; ///< products in a unit of time of one multiprocessor that is full of the variant's blocks
+  double speed;       ///< products in a unit of time of one multiprocessor that is full of the variant's blocks
+  int32_t layout = 0; ///< HCONV_LAYOUT_NHWC, or 0: either one
 };
-Table<Speed> dispatch_speeds();
+Table<Speed> dispatch_speeds(); ///< of whole runs, with all that is neither products nor a conversion
+Table<Speed> sum_speeds();      ///< of the sums alone; what MatrixSpeeds says is added. Comes first
 bool holds(const Speed &speed, const Variant &variant);
+
+/// What a run on tensor cores takes besides its sums.
+struct MatrixSpeeds {
+  double launch;        ///< nanoseconds of a launch, until its blocks compute
+  double packing_bytes; ///< of x that one multiprocessor packs in a nanosecond: read and written
+  double narrow_store;  ///< nanoseconds in which a multiprocessor stores 8 neighbours of y, 2 or 4 bytes a lane
+  double wide_store;    ///< the same, 16 bytes a lane
+  double further_store; ///< of each further store that a lane needs where its 8 do not start at 16 bytes, or are fewer
+};
+MatrixSpeeds matrix_speeds();
 
 /// The same for product kernels: real products, of which a complex one has 3 or 4.
 struct ProductSpeed {
@@ -59,10 +71,10 @@ struct TileSpeed {
 };
 Table<TileSpeed> tile_speeds();
 
-/// What a split variant takes besides its products and bytes, in nanoseconds.
+/// What a split variant takes besides its sums.
 struct SplitSpeeds {
-  double fill;         ///< of a wave of blocks, until their pipelines have the first step
-  double second_stage; ///< the second launch and the latency of its loads
+  double second_stage; ///< nanoseconds of the second launch, until its blocks read
+  double part_bytes;   ///< of the parts, written and read again, that one multiprocessor's share moves in a nanosecond
 };
 SplitSpeeds split_speeds();
 
@@ -86,7 +98,7 @@ struct Cost {
   int64_t blocks = 0; ///< of all launches together
   int64_t waves = 0;  ///< how often the device is filled with blocks, the last time perhaps partly
   double speed = 1;   ///< of the table
-  double value = 0;   ///< time, in the table's unit, conversion included: of transform and of split variants the sum of the next five
+  double value = 0;   ///< time, in the table's unit: of transform, tensor cores and split variants the sum of the next five
   double input = 0, product = 0, output = 0, launches = 0;
   double conversion = 0; ///< of x and y between layouts
 };
@@ -106,6 +118,10 @@ struct Turns {
 };
 Turns turns_of(int64_t blocks, int32_t at_once, const Machine &machine);
 double speed_of(const Variant &variant);
+/// The line of sum_speeds() that holds for a variant, or null.
+const Speed *sum_speed_of(const Variant &variant);
+/// Stores that a lane needs for 8 neighbours in y, on average over the rows of y: 1 where each row starts at 16 bytes.
+double stores_of_8(const Variant &variant, int64_t output_width);
 
 /// A CPU variant's cost: products of a direct kernel.
 double cpu_cost_of(const Variant &variant, const Variant *product, const hconv_problem &problem);

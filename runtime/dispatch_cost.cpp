@@ -13,10 +13,19 @@ double speed_of(const Variant &v) {
   for (const ProductSpeed &s : product_speeds())
     if (v.algorithm == Algorithm::spectral_product && holds(s, v))
       return s.speed;
+  if (const Speed *sums = sum_speed_of(v))
+    return sums->speed;
   for (const Speed &s : dispatch_speeds())
     if (holds(s, v))
       return s.speed;
   return 1;
+}
+
+const Speed *sum_speed_of(const Variant &v) {
+  for (const Speed &s : sum_speeds())
+    if (holds(s, v))
+      return &s;
+  return nullptr;
 }
 
 bool holds(const Speed &s, const Variant &v) {
@@ -24,7 +33,7 @@ bool holds(const Speed &s, const Variant &v) {
   return s.algorithm == v.algorithm && agrees(s.tile_oc, v.tile_oc) && agrees(s.tile_ow, v.tile_ow) &&
          agrees(s.tile_oh, v.tile_oh) && agrees(s.thread_oc, v.thread_oc) && agrees(s.thread_ow, v.thread_ow) &&
          agrees(s.thread_oh, v.thread_oh) && agrees(s.kw, v.kw) && agrees(s.kw_tile, v.kw_tile) &&
-         agrees(s.kh_tile, v.kh_tile);
+         agrees(s.kh_tile, v.kh_tile) && agrees(s.layout, v.layout);
 }
 
 bool holds(const ProductSpeed &s, const Variant &v) {
@@ -44,6 +53,45 @@ Turns turns_of(int64_t blocks, int32_t at_once, const Machine &machine) {
                                         std::sqrt(static_cast<double>(last) * static_cast<double>(blocks_at_once))};
 }
 
+double stores_of_8(const Variant &v, int64_t output_width) {
+  // The neighbours are 8 channels, of which NHWC has whole pieces; or 2 bytes a lane, which eight lanes join to 16.
+  if (v.layout == HCONV_LAYOUT_NHWC || v.store_bytes != 16)
+    return 1;
+  // They are pixels: pieces of 8 from the left edge, and the last one's elements one by one where it is not full
+  // (store_row and store_some of the prelude). Every eighth row starts at 16 bytes again.
+  double all = 0;
+  for (int64_t row = 0; row < channel_piece; ++row) {
+    const int64_t start = row * output_width % channel_piece;
+    const int stores = start == 0 ? 1 : start % 4 == 0 ? 2 : start % 2 == 0 ? 4 : 5;
+    all += static_cast<double>(output_width / channel_piece * stores + output_width % channel_piece);
+  }
+  return all / static_cast<double>(output_width);
+}
+
+namespace {
+
+/// Adds what a variant of sum_speeds() takes besides its sums, `turns` blocks of a multiprocessor one after another.
+void add_matrix_costs(const Variant &v, const hconv_problem &p, const Machine &machine, double turns, Cost *cost) {
+  const Geometry g = geometry_of(p);
+  const MatrixSpeeds s = matrix_speeds();
+  const double nanosecond = transform_speeds().nanosecond;
+  const int64_t images = std::max<int64_t>(p.batch, 1);
+  const PackedInput input = packed_input(p, v);
+  const double batch = static_cast<double>(images), element = static_cast<double>(g.element_bytes);
+  if (input.image != 0)
+    cost->input = nanosecond * batch * element * static_cast<double>(g.x_image + input.image) /
+                  (s.packing_bytes * std::max(machine.multiprocessors, 1));
+  const double pieces = batch * static_cast<double>(g.y_image) / channel_piece / static_cast<double>(cost->blocks);
+  const double piece =
+      v.store_bytes == 16 ? s.wide_store + s.further_store * (stores_of_8(v, g.output_width) - 1) : s.narrow_store;
+  cost->output = nanosecond * turns * pieces * piece;
+  // As for transform: each launch but the first, which every variant has.
+  cost->launches = nanosecond * s.launch *
+                   static_cast<double>(tiles_of(images, launch_batch(g, input)) * (input.image != 0 ? 2 : 1) - 1);
+}
+
+} // namespace
+
 Cost block_cost_of(const Variant &v, const hconv_problem &p, const Machine &machine, int64_t parts) {
   const Geometry g = geometry_of(p);
   Cost cost;
@@ -59,7 +107,10 @@ Cost block_cost_of(const Variant &v, const hconv_problem &p, const Machine &mach
   const double outputs = 1.0 * std::max(v.tile_oc, 1) * std::max(v.tile_ow, 1) * std::max(v.tile_oh, 1);
   const double products = outputs * static_cast<double>(weights.ic) * static_cast<double>(weights.kh) *
                           static_cast<double>(weights.kw) / static_cast<double>(parts);
-  cost.value = turns.blocks * products / cost.speed;
+  cost.product = turns.blocks * products / cost.speed;
+  if (sum_speed_of(v))
+    add_matrix_costs(v, p, machine, turns.blocks, &cost);
+  cost.value = cost.input + cost.product + cost.output + cost.launches;
   return cost;
 }
 

@@ -48,10 +48,15 @@ Json json_of(const Variant &v) {
           {"parameters", parameters_of(v)}};
 }
 
+/// Whether a cost is a sum of phases: of the transform, or of packing x, products, stores of y and launches.
+bool has_phases(const Variant &v) {
+  return v.algorithm == Algorithm::transform || sum_speed_of(v);
+}
+
 Json json_of(const Variant &v, const Cost &cost) {
   Json j = {{"variant", v.name},   {"value", cost.value}, {"blocks", cost.blocks},
             {"waves", cost.waves}, {"speed", cost.speed}, {"conversion", cost.conversion}};
-  if (v.algorithm == Algorithm::transform)
+  if (has_phases(v))
     j["phases"] = {
         {"input", cost.input}, {"product", cost.product}, {"output", cost.output}, {"launches", cost.launches}};
   if (v.split)
@@ -62,7 +67,7 @@ Json json_of(const Variant &v, const Cost &cost) {
 std::string plain_of(const Variant &v, const Cost &cost) {
   std::string t = text("%.6g (%lld blocks in %lld waves, speed %.3g)", cost.value, static_cast<long long>(cost.blocks),
                        static_cast<long long>(cost.waves), cost.speed);
-  if (v.algorithm == Algorithm::transform)
+  if (has_phases(v))
     t += text(" = input %.4g + product %.4g + output %.4g + launches %.4g", cost.input, cost.product, cost.output,
               cost.launches);
   if (v.split)

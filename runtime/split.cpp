@@ -47,16 +47,14 @@ int64_t parts_for(const Variant &v, const hconv_problem &p, const Machine &machi
 Cost split_cost_of(const Variant &v, int64_t parts, const hconv_problem &p, const Machine &machine) {
   Cost cost = block_cost_of(v, p, machine, parts);
   const Geometry g = geometry_of(p);
-  const TransformSpeeds memory = transform_speeds(); // of the same device, in the same unit
+  const double nanosecond = transform_speeds().nanosecond; // of the same device, in the same unit
   const SplitSpeeds s = split_speeds();
   const double outputs = static_cast<double>(std::max<int64_t>(p.batch, 1)) * static_cast<double>(g.y_image);
-  const double part_bytes = 4 * outputs * static_cast<double>(parts);
-  const double bytes_a_time =
-      std::max(machine.multiprocessors, 1) * (part_bytes <= memory.cached ? memory.cache_bytes : memory.memory_bytes);
-  cost.product = cost.value + memory.nanosecond * s.fill * static_cast<double>(cost.waves);
-  cost.output = memory.nanosecond * (2 * part_bytes + outputs * static_cast<double>(g.element_bytes)) / bytes_a_time;
-  cost.launches = memory.nanosecond * s.second_stage;
-  cost.value = cost.product + cost.output + cost.launches;
+  const double part_bytes = 2 * 4 * outputs * static_cast<double>(parts);
+  cost.output = nanosecond * (part_bytes + outputs * static_cast<double>(g.element_bytes)) /
+                (s.part_bytes * std::max(machine.multiprocessors, 1));
+  cost.launches += nanosecond * s.second_stage;
+  cost.value = cost.input + cost.product + cost.output + cost.launches;
   return cost;
 }
 

@@ -73,6 +73,7 @@ struct Variant {
   int32_t fft_h, fft_w;         ///< extents of a tile of x, of transform
   int32_t products, sum_ic;     ///< real products of a complex one (3 or 4), channels in one sum, of spectral_product
   int32_t layout;               ///< hconv_layout of x and y, of mma, wgmma and pack_input; else 0, NCHW
+  int32_t store_bytes;          ///< of y that a lane stores at once, of mma and wgmma: 16, where y allows it, or 2
   int32_t split;                ///< 1: sums over slices of the channels, of direct and mma (split.h)
   ConvFunction conv;            ///< of direct, mma and wgmma, else null
   PackFunction pack;            ///< of pack, else null

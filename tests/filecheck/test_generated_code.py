@@ -70,11 +70,18 @@ def accumulators(row):
     return tile // THREADS_SHARING_A_TILE[row["algorithm"]]
 
 
+def stores(row):
+    """How a tensor-core variant stores y."""
+    if row["split"]:
+        return "PARTS"
+    return "WIDE" if row["store_bytes"] == 16 else "PAIRS" if row["layout"] else "NARROW"
+
+
 def file_check(check_file, text, prefix, row, forbidden=()):
     staging = "PIPELINED" if row["stages"] > 1 else "PLAIN"
     sums, type = "SPLIT" if row["split"] else "WHOLE", row["type"].upper()
     prefixes = [prefix, *(f"{prefix}-{suffix}" for suffix in
-                          (type, staging, f"{staging}-{type}", sums, f"{sums}-{type}"))]
+                          (type, staging, f"{staging}-{type}", sums, f"{sums}-{type}", stores(row)))]
     command = [file_check_program(), str(check_file), f"--check-prefixes={','.join(prefixes)}",
                "--allow-unused-prefixes", "--dump-input=never",
                *(f"--implicit-check-not={word}" for word in forbidden),

@@ -85,7 +85,7 @@ TEST(DispatchSplit, CostAddsTheSecondStage) {
   const Cost cost = split_cost_of(direct(), 4, p, {});
   EXPECT_EQ(cost.blocks, 48);
   EXPECT_EQ(cost.waves, 1);
-  EXPECT_DOUBLE_EQ(cost.product, 16.0 * 16 * 6 * 81 / 0.75 + 100 * 1000);
+  EXPECT_DOUBLE_EQ(cost.product, 16.0 * 16 * 6 * 81 / 0.75);
   const double outputs = 2 * 24 * 3 * 8; // each written and read in float32 four times, and stored once
   EXPECT_DOUBLE_EQ(cost.output, 100 * (outputs * 4 * 8 + outputs * 4) / (132 * 40));
   EXPECT_DOUBLE_EQ(cost.launches, 100 * 2000);

@@ -141,6 +141,53 @@ TEST(DispatchOnCuda, CostCountsWavesOfWholeTiles) {
   EXPECT_EQ(cost_of(tile, nullptr, p, machine).blocks, INT64_MAX);
 }
 
+TEST(DispatchOnCuda, StoresOf8NeighboursDependOnWhereRowsStart) {
+  Variant v = *find_variant("conv2d_wgmma_bf16_oc64x64_cuda");
+  EXPECT_EQ(stores_of_8(v, 7), 1) << "2 bytes a lane: the hardware joins them";
+  v.store_bytes = 16;
+  EXPECT_EQ(stores_of_8(v, 56), 1);
+  EXPECT_DOUBLE_EQ(stores_of_8(v, 60), (7 * 1.5 + 4) * 8 / 60) << "every second row starts at 8 bytes, 4 are left over";
+  EXPECT_DOUBLE_EQ(stores_of_8(v, 14), (0.25 * 1 + 0.25 * 2 + 0.5 * 4 + 6) * 8 / 14);
+  EXPECT_DOUBLE_EQ(stores_of_8(v, 9), (0.125 * (1 + 2) + 0.25 * 4 + 0.5 * 5 + 1) * 8 / 9);
+  EXPECT_DOUBLE_EQ(stores_of_8(v, 7), 8) << "one by one";
+  v.layout = HCONV_LAYOUT_NHWC;
+  EXPECT_EQ(stores_of_8(v, 7), 1) << "8 channels";
+}
+
+TEST(DispatchOnCuda, CostOfSumsAloneAddsPackingStoresAndLaunches) {
+  // 64 channels, 1 x 64 outputs of 1 x 70 pixels in 64 x 64 tiles: one block of one multiprocessor.
+  Variant v = *find_variant("conv2d_wgmma_bf16_oc64x64_cuda");
+  hconv_problem p = problem(cuda0, 1, 64, 70, 1, bfloat16);
+  p.height = 1;
+  p.kernel_width = 7;
+  Machine machine;
+  machine.multiprocessors = 1;
+  machine.shared_bytes_per_block = 0;
+  const double nanosecond = 100, pieces = 64 * 64 / 8;
+  Cost cost = cost_of(v, nullptr, p, machine);
+  EXPECT_EQ(cost.blocks, 1);
+  const double turns = std::sqrt(2.0); // of two that a multiprocessor holds
+  EXPECT_DOUBLE_EQ(cost.product, turns * 64 * 64 * 64 * 7 / 9);
+  EXPECT_DOUBLE_EQ(cost.input, nanosecond * 2 * 64 * 70 * 2 / 10);
+  EXPECT_DOUBLE_EQ(cost.output, nanosecond * turns * pieces * 2);
+  EXPECT_DOUBLE_EQ(cost.launches, nanosecond * 1000);
+  EXPECT_DOUBLE_EQ(cost.value, cost.product + cost.input + cost.output + cost.launches);
+
+  v.store_bytes = 16;
+  EXPECT_DOUBLE_EQ(cost_of(v, nullptr, p, machine).output, nanosecond * turns * pieces);
+  p.width = 66; // 60 columns
+  const double stores = stores_of_8(v, 60);
+  EXPECT_DOUBLE_EQ(cost_of(v, nullptr, p, machine).output,
+                   nanosecond * turns * pieces * 60 / 64 * (1 + 0.5 * (stores - 1)));
+
+  p.layout = HCONV_LAYOUT_NHWC;
+  v.layout = HCONV_LAYOUT_NHWC; // reads x itself
+  cost = cost_of(v, nullptr, p, machine);
+  EXPECT_EQ(cost.input, 0);
+  EXPECT_DOUBLE_EQ(cost.output, nanosecond * turns * pieces * 60 / 64);
+  EXPECT_EQ(cost.launches, 0);
+}
+
 TEST(DispatchOnCuda, NamesTheRunnerUp) {
   const hconv_problem p = problem(cuda0, 4, 64, 128, 8);
   Choice choice;

@@ -14,8 +14,12 @@ constexpr Algorithm wgmma = Algorithm::wgmma;
 constexpr Speed speeds[] = {
     {direct, 64, 128, 0, 0, 0, 0, 0, 0, 0, 1.0}, {direct, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0.9},
     {direct, 32, 128, 0, 0, 0, 0, 0, 0, 0, 0.9}, {direct, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.75},
-    {wgmma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9.0},     {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},
-    {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2},
+    {mma, 128, 128, 0, 0, 0, 0, 0, 0, 0, 8.0},   {mma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4.2},
+};
+
+// The same.
+constexpr Speed sums[] = {
+    {wgmma, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9.0},
 };
 
 // tile (OC, n), thread (OC, n), real products, speed
@@ -35,6 +39,12 @@ constexpr Preference preferences[] = {
 Table<Speed> dispatch_speeds() {
   return {std::begin(speeds), std::end(speeds)};
 }
+Table<Speed> sum_speeds() {
+  return {std::begin(sums), std::end(sums)};
+}
+MatrixSpeeds matrix_speeds() {
+  return {1000, 10, 2, 1, 0.5};
+}
 Table<ProductSpeed> product_speeds() {
   return {std::begin(products), std::end(products)};
 }
@@ -42,7 +52,7 @@ TransformSpeeds transform_speeds() {
   return {100, 20, 40, 1e7, 2000};
 }
 SplitSpeeds split_speeds() {
-  return {1000, 2000};
+  return {2000, 40};
 }
 Table<TileSpeed> tile_speeds() {
   return {std::begin(tile_lines), std::end(tile_lines)};
