@@ -28,6 +28,7 @@ EXAMPLES = """examples:
   compare.py                                              all of shapes/perf.txt, float32
   compare.py --types f32,bf16,f16 --tsv out.tsv --triton kernel.py
   compare.py --peers cudnn,tiled --math fp32,tf32 1,128,256,256,32,32
+  compare.py --peers gemm,winograd,cublas --math strict   against cuDNN's algorithms of a family, and cuBLAS
   compare.py --all-variants --peers none shapes/perf.txt  which variant is the fastest, and was it chosen?"""
 
 
@@ -40,7 +41,8 @@ def parse(arguments):
                         help="hconv's modes, of fp32,strict,tf32; the others are divided by the first (default: fp32)")
     parser.add_argument("--layout", choices=LAYOUTS, default="nchw",
                         help="of hconv's x, w and y; peers have theirs in their names (default: %(default)s)")
-    parser.add_argument("--peers", default="all", help="all, none, or parts of names: cudnn,fft,triton,tf32")
+    parser.add_argument("--peers", help="all, none, or parts of names: cudnn,fft,triton,tf32; only on request: gemm and "
+                        "winograd (the fastest of cuDNN's algorithms of a family), cublas (1x1; all three float32)")
     parser.add_argument("--triton", action="append", default=[], metavar="[NAME=]FILE",
                         help="Python file with kernel_function(x, w); may be repeated")
     parser.add_argument("--triton-max-tflop", type=float, default=math.inf, metavar="N",
@@ -62,11 +64,16 @@ def parse(arguments):
     return options
 
 
-def wanted(name: str, mode: str, choice: str) -> bool:
-    """Whether --peers asks for a peer: a part of its name, or its mode."""
-    if choice in ("all", "none"):
-        return choice == "all"
-    return any(part in name or part == mode for part in choice.split(",") if part)
+def choose(peers, choice):
+    """The peers that --peers asks for: a part of the name, or the mode. None: all but those on request. Of these only
+    their names count, and no part that another peer's name has: `cudnn` and `fft` are not meant for them."""
+    if choice in (None, "all", "none"):
+        return [peer for peer in peers if choice == "all" or choice is None and not peer.on_request]
+    parts = [part for part in map(str.strip, choice.split(",")) if part]
+    special = [part for part in parts if not any(part in peer.name for peer in peers if not peer.on_request)]
+    return [peer for peer in peers
+            if any(part in peer.name for part in (special if peer.on_request else parts))
+            or peer.mode in parts and not peer.on_request]
 
 
 def measure_peer(peer, case, clock, torch):
@@ -81,7 +88,7 @@ def measure_peer(peer, case, clock, torch):
         torch.full(case.shape.output, math.nan, dtype=case.x.dtype, device=case.device)
         error, wrong = case.check(call(), bound(case.shape.reduction, case.kind, peer.mode, slack=16))
         ms = None if wrong else clock.milliseconds(call)
-        return Record(ms=ms, error=error, note=wrong, **common)
+        return Record(ms=ms, error=error, note=wrong, variant=getattr(call, "variant", ""), **common)
     except Skip:
         return None
     except Exception as reason:  # a peer may fail in any way; the comparison goes on without it
@@ -140,7 +147,7 @@ def prepare_device(options):
     if options.device == "cuda" and not torch.cuda.is_available():
         raise RuntimeError("PyTorch finds no CUDA device here; --device cpu compares the CPU variants.")
     from hconv_measure import clocks
-    from lib import peers
+    from lib import cudnn, peers
     import hconv
     try:
         hconv.version()
@@ -148,7 +155,7 @@ def prepare_device(options):
             raise RuntimeError("PyTorch finds a CUDA device, but hconv does not.")
         if options.all_variants and not hasattr(hconv._native.library(), "hconv_reload_environment"):
             raise RuntimeError("This libhconv.so cannot pin variants (no hconv_reload_environment).")
-        chosen = peers.gpu_peers() if options.device == "cuda" else peers.cpu_peers()
+        chosen = peers.gpu_peers() + cudnn.cudnn_peers() if options.device == "cuda" else peers.cpu_peers()
         for word in options.triton:
             name, _, path = word.rpartition("=")
             chosen.append(peers.triton_peer(path, f"triton {name}" if name else None))
@@ -157,7 +164,7 @@ def prepare_device(options):
     clock = clocks.GpuClock(options.budget) if options.device == "cuda" else clocks.CpuClock(options.budget)
     if options.threads:
         torch.set_num_threads(options.threads)
-    return torch, clock, [peer for peer in chosen if wanted(peer.name, peer.mode, options.peers)]
+    return torch, clock, choose(chosen, options.peers)
 
 
 def report(records, options):
@@ -196,10 +203,14 @@ def main(arguments=None) -> int:
         for kind in options.types:
             for shape in options.shapes:
                 began = time.time()
-                records += measure_shape(shape, kind, options, peers, clock, generator, torch)
-                own = next(r for r in reversed(records) if r.who == "hconv")
+                new = measure_shape(shape, kind, options, peers, clock, generator, torch)
+                records += new
+                own = next(r for r in reversed(new) if r.who == "hconv")
                 told = "FAILED" if own.ms is None else f"{own.ms:.4f} ms"
                 print(f"{kind:5}{str(shape):28}{told:>14}  {own.variant}  [{time.time() - began:.1f} s]", flush=True)
+                for record in new:
+                    if record.variant and not record.who.startswith("hconv"):
+                        print(f"{'':5}{record.who}: {record.variant}")
     wrong = report(records, options)
     print(f"\n{len(records)} measurements in {time.time() - start:.0f} s")
     return 1 if wrong else 0

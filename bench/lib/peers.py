@@ -1,8 +1,9 @@
-"""What a user would take instead of hconv: PyTorch with cuDNN in its modes, torch.fft, Triton kernels from files."""
+"""What a user would take instead of hconv: PyTorch with cuDNN in its modes, cuBLAS, torch.fft, Triton files."""
 
 from __future__ import annotations
 
 import importlib.util
+import math
 from pathlib import Path
 
 import torch
@@ -14,10 +15,12 @@ class Skip(Exception):
 
 
 class Peer:
-    """`prepare(case)` returns a callable that computes y; `settings` are switched on around every use."""
+    """`prepare(case)` returns a callable that computes y, and may name the algorithm in its attribute `variant`;
+    `settings` are switched on around every use. A peer `on_request` runs only where --peers asks for it."""
 
-    def __init__(self, name, mode, kinds, prepare, settings=None):
+    def __init__(self, name, mode, kinds, prepare, settings=None, on_request=False):
         self.name, self.mode, self.kinds, self.prepare, self.settings = name, mode, kinds, prepare, settings or {}
+        self.on_request = on_request
 
     def switch(self) -> None:
         """Sets PyTorch's global switches for this peer."""
@@ -31,11 +34,16 @@ def set_switches(tf32=False, benchmark=False, deterministic=False) -> None:
     torch.backends.cudnn.deterministic = deterministic
 
 
-def _conv(case, x, w):
+def symmetric_padding(case) -> tuple:
     top, bottom, left, right = case.shape.padding
     if top != bottom or left != right:
-        raise Skip("conv2d pads both sides alike")
-    return lambda: functional.conv2d(x, w, padding=(top, left))
+        raise Skip("PyTorch and cuDNN pad both sides alike")
+    return top, left
+
+
+def _conv(case, x, w):
+    padding = symmetric_padding(case)
+    return lambda: functional.conv2d(x, w, padding=padding)
 
 
 def _nchw(case):
@@ -50,6 +58,20 @@ def _nhwc(case):
 def _unpadded(case) -> None:
     if any(case.shape.padding):
         raise Skip("written for no padding")
+
+
+def _product(case):
+    _unpadded(case)
+    if tuple(case.w.shape[2:]) != (1, 1):
+        raise Skip("only a 1x1 layer is a matrix product")
+    x, w = case.x.flatten(2), case.w.flatten(1)
+    y = torch.full(case.shape.output, math.nan, dtype=case.x.dtype, device=case.device)
+
+    def run():
+        torch.matmul(w, x, out=y.flatten(2))
+        return y
+
+    return run
 
 
 def _whole_fft(case):
@@ -155,6 +177,7 @@ def gpu_peers() -> list[Peer]:
         Peer("tiled fft ready", "fp32", exact, _tiled_fft(True)),
         Peer("cudnn", "tf32", exact, _nchw, dict(benchmark=True, tf32=True)),
         Peer("cudnn nhwc", "tf32", exact, _nhwc, dict(benchmark=True, tf32=True)),
+        Peer("cublas", "fp32", exact, _product, on_request=True),
     ]
 
 

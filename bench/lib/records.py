@@ -11,7 +11,8 @@ COLUMNS = ("shape", "type", "mode", "ms", "relative_l2_error", "who")
 @dataclasses.dataclass(frozen=True)
 class Record:
     """One contestant on one shape. `ms` is None where the result was wrong or there was none: then `note` says why.
-    `who` is "hconv", "hconv call" or a peer; `variant` the hconv variant that ran."""
+    `who` is "hconv", "hconv call" or a peer; `variant` the hconv variant that ran, or the algorithm
+    that a peer chose."""
 
     shape: str
     kind: str

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from types import SimpleNamespace
 
 import compare
 import numpy
@@ -174,9 +175,10 @@ def test_tab_separated_lines(some):
 
 
 def test_peers_are_chosen_by_part_of_the_name_or_mode():
-    assert compare.wanted("cudnn nhwc", "tf32", "all") and not compare.wanted("cudnn", "fp32", "none")
-    assert compare.wanted("cudnn nhwc", "tf32", "nhwc") and compare.wanted("cudnn", "tf32", "fft,tf32")
-    assert not compare.wanted("cudnn", "fp32", "fft,tf32")
+    peers = [SimpleNamespace(name=name, mode=mode, on_request=False) for name, mode in
+             (("cudnn", "fp32"), ("tiled fft", "fp32"), ("cudnn", "tf32"), ("cudnn nhwc", "tf32"))]
+    assert compare.choose(peers, None) == compare.choose(peers, "all") == peers and not compare.choose(peers, "none")
+    assert compare.choose(peers, "nhwc") == peers[3:] and compare.choose(peers, "fft,tf32") == peers[1:]
 
 
 def test_without_torch_it_says_so(monkeypatch, capsys):
