@@ -98,7 +98,8 @@ struct Cost {
   int64_t blocks = 0; ///< of all launches together
   int64_t waves = 0;  ///< how often the device is filled with blocks, the last time perhaps partly
   double speed = 1;   ///< of the table
-  double value = 0;   ///< time, in the table's unit: of transform, tensor cores and split variants the sum of the next five
+  double value =
+      0; ///< time, in the table's unit: of transform, tensor cores and split variants the sum of the next five
   double input = 0, product = 0, output = 0, launches = 0;
   double conversion = 0; ///< of x and y between layouts
 };

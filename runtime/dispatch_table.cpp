@@ -88,7 +88,8 @@ constexpr ProductSpeed products[] = {
 // all transform variants on shapes/perf.txt (docs/benchmarks.md).
 constexpr TransformSpeeds transforms = {200, 29, 45, 40e6, 3000};
 constexpr TileSpeed tile_lines[] = {{16, 0.80, 3500}, {32, 0.66, 6000}, {64, 0.50, 10000}};
-// Fitted with the speeds of the tiles of split rows to 91 times of 4 split variants, 1 to 64 parts of 8 shapes: rms error 7 %.
+// Fitted with the speeds of the tiles of split rows to 91 times of 4 split variants, 1 to 64 parts of 8 shapes: rms
+// error 7 %.
 constexpr SplitSpeeds splits = {2660, 10.5};
 // Measured on one thread of a Zen 4 (docs/cpu.md).
 constexpr CpuTransformSpeeds avx512_transforms = {0.80, 0.38, 1.40}, avx2_transforms = {0.80, 0.34, 1.30},

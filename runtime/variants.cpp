@@ -108,9 +108,8 @@ const Variant *find_variant(const std::string &name) {
 }
 
 const char *name_of(Algorithm algorithm) {
-  constexpr const char *names[] = {"direct",           "mma",  "wgmma",      "transform",
-                                   "spectral_product", "pack", "pack_input", "transpose",
-                                   "sum_parts"};
+  constexpr const char *names[] = {"direct", "mma",        "wgmma",     "transform", "spectral_product",
+                                   "pack",   "pack_input", "transpose", "sum_parts"};
   return names[static_cast<int>(algorithm)];
 }
 

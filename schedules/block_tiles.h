@@ -17,8 +17,8 @@ struct BlockLoops {
 };
 
 /** Cuts y into blocks of tile_oc x tile_oh x tile_ow. Only the grid's x may exceed 65535 blocks, so it is batch x OH;
- * neighbours in x share weights and rows of x. Of NHWC whole pieces of 8 channels are guarded. Of a split sum the slices
- * are part of x, too, and outermost. */
+ * neighbours in x share weights and rows of x. Of NHWC whole pieces of 8 channels are guarded. Of a split sum the
+ * slices are part of x, too, and outermost. */
 void split_into_blocks(DirectConv2D &conv, Halide::Func y, const BlockLoops &loops, const DirectTiles &tiles);
 
 /** Keeps the sums of one block in registers, from its first to its last step. */
