@@ -42,15 +42,15 @@ def test_name_of_a_tensor_core_variant_and_of_its_input_packing():
 def test_the_layout_is_in_name_table_and_generator_params():
     nhwc = only(f"mma bf16 cuda {WARP_TILE} layout=nhwc")
     assert nhwc.name == "conv2d_mma_bf16_nhwc_oc128x64_t64x32_ic32_kwany_kt1_s4_w4_cuda"
-    assert nhwc.generator_params()[-1] == "layout=nhwc" and nhwc.table_row().endswith(", 1, 2)")
+    assert nhwc.generator_params()[-1] == "layout=nhwc" and nhwc.table_row().endswith(", 1, 2, 0)")
     packing = only("pack_input b16 cuda layout=nhwc")
     assert packing.name == "pack_input_b16_nhwc_cuda" and packing.generator_params() == ["bits=16", "layout=nhwc"]
     nchw = only(f"mma bf16 cuda {WARP_TILE}")
     assert only(f"mma bf16 cuda {WARP_TILE} layout=nchw").name == nchw.name
-    assert not any("layout" in word for word in nchw.generator_params()) and nchw.table_row().endswith(", 0, 2)")
+    assert not any("layout" in word for word in nchw.generator_params()) and nchw.table_row().endswith(", 0, 2, 0)")
     wide = only(f"mma bf16 cuda {WARP_TILE} store_bytes=16")
     assert wide.name == "conv2d_mma_bf16_oc128x64_t64x32_ic32_kwany_kt1_y16_s4_w4_cuda"
-    assert wide.table_row().endswith(", 0, 16)") and "store_bytes=16" in wide.generator_params()
+    assert wide.table_row().endswith(", 0, 16, 0)") and "store_bytes=16" in wide.generator_params()
     assert only("transpose b16 cpu").functions() == [("transpose_b16_cpu", "transpose")]
 
 
@@ -79,7 +79,7 @@ def test_a_transform_variant_is_three_functions_of_one_row():
     assert variant.functions() == [(f"{name}_input", "spectrum_input"), (f"{name}_weights", "spectrum_weights"),
                                    (f"{name}_output", "spectrum_output")]
     assert variant.generator_params() == ["type=bfloat16", "fft_h=16", "fft_w=64"]
-    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0, 0, 0, 0)"
+    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0, 0, 0, 0, 0)"
     calls = manifest.to_cmake([variant])
     assert calls.count("hconv_variant(") == 3
     assert f"hconv_variant({name}_output transform bf16 cpu_avx2 spectrum_output\n" in calls
@@ -136,10 +136,10 @@ def test_generator_params_spell_the_type_for_halide():
 
 
 def test_table_row_has_zero_for_what_a_variant_does_not_have():
-    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 19 + "0)"
+    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 20 + "0)"
     assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").table_row() == (
         "HCONV_VARIANT(conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2, direct, f32, cpu_avx2, "
-        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0)")
+        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0)")
 
 
 def test_halide_targets_say_which_backend():
