@@ -27,8 +27,9 @@ struct Speed {
   int32_t tile_oc, tile_ow, tile_oh;
   int32_t thread_oc, thread_ow, thread_oh; ///< of mma and wgmma: the tile of a warp
   int32_t kw, kw_tile, kh_tile;
-  double speed;       ///< products in a unit of time of one multiprocessor that is full of the variant's blocks
-  int32_t layout = 0; ///< HCONV_LAYOUT_NHWC, or 0: either one
+  double speed;        ///< products in a unit of time of one multiprocessor that is full of the variant's blocks
+  int32_t layout = 0;  ///< HCONV_LAYOUT_NHWC, or 0: either one
+  int32_t at_once = 0; ///< blocks of which a multiprocessor is full; 0: the variant's min_blocks
 };
 Table<Speed> dispatch_speeds(); ///< of whole runs, with all that is neither products nor a conversion
 Table<Speed> sum_speeds();      ///< of the sums alone; what MatrixSpeeds says is added. Comes first
@@ -119,6 +120,8 @@ struct Turns {
 };
 Turns turns_of(int64_t blocks, int32_t at_once, const Machine &machine);
 double speed_of(const Variant &variant);
+/// Blocks of the variant, which is not of transform, of which a multiprocessor is full.
+int32_t blocks_at_once(const Variant &variant);
 /// The line of sum_speeds() that holds for a variant, or null.
 const Speed *sum_speed_of(const Variant &variant);
 /// Stores that a lane needs for 8 neighbours in y, on average over the rows of y: 1 where each row starts at 16 bytes.

@@ -9,16 +9,31 @@
 
 namespace hconv::runtime {
 
+namespace {
+
+/// The line of either table that holds for a variant, or null.
+const Speed *line_of(const Variant &v) {
+  if (const Speed *sums = sum_speed_of(v))
+    return sums;
+  for (const Speed &s : dispatch_speeds())
+    if (holds(s, v))
+      return &s;
+  return nullptr;
+}
+
+} // namespace
+
 double speed_of(const Variant &v) {
   for (const ProductSpeed &s : product_speeds())
     if (v.algorithm == Algorithm::spectral_product && holds(s, v))
       return s.speed;
-  if (const Speed *sums = sum_speed_of(v))
-    return sums->speed;
-  for (const Speed &s : dispatch_speeds())
-    if (holds(s, v))
-      return s.speed;
-  return 1;
+  const Speed *line = line_of(v);
+  return line ? line->speed : 1;
+}
+
+int32_t blocks_at_once(const Variant &v) {
+  const Speed *line = line_of(v);
+  return line && line->at_once != 0 ? line->at_once : v.min_blocks;
 }
 
 const Speed *sum_speed_of(const Variant &v) {
@@ -100,7 +115,7 @@ Cost block_cost_of(const Variant &v, const hconv_problem &p, const Machine &mach
   if (!product(&cost.blocks, {std::max<int64_t>(p.batch, 1), parts, tiles_of(g.output_height, v.tile_oh),
                               tiles_of(p.out_channels, v.tile_oc), tiles_of(g.output_width, v.tile_ow)}))
     cost.blocks = INT64_MAX;
-  const Turns turns = turns_of(cost.blocks, v.min_blocks, machine);
+  const Turns turns = turns_of(cost.blocks, blocks_at_once(v), machine);
   cost.waves = turns.waves;
   // A block computes its whole tile, and every channel and tap of its packed weights, however little of it is wanted.
   const PackedExtents weights = packed_extents(p, v);
