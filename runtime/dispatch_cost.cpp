@@ -74,13 +74,14 @@ double stores_of_8(const Variant &v, int64_t output_width) {
     return 1;
   // They are pixels: pieces of 8 from the left edge, and the last one's elements one by one where it is not full
   // (store_row and store_some of the prelude). Every eighth row starts at 16 bytes again.
-  double all = 0;
+  const int64_t pieces = output_width / channel_piece, left = output_width % channel_piece;
+  int64_t all = 0;
   for (int64_t row = 0; row < channel_piece; ++row) {
     const int64_t start = row * output_width % channel_piece;
-    const int stores = start == 0 ? 1 : start % 4 == 0 ? 2 : start % 2 == 0 ? 4 : 5;
-    all += static_cast<double>(output_width / channel_piece * stores + output_width % channel_piece);
+    const int64_t stores = start == 0 ? 1 : start % 4 == 0 ? 2 : start % 2 == 0 ? 4 : 5;
+    all += pieces * stores + left;
   }
-  return all / static_cast<double>(output_width);
+  return static_cast<double>(all) / static_cast<double>(output_width);
 }
 
 namespace {

@@ -107,7 +107,7 @@ def cuobjdump():
 
 
 def test_there_are_cuda_variants_of_every_type():
-    assert {row["type"] for row in VARIANTS if not row["algorithm"].startswith("pack")} == {"f32", "bf16", "f16"}
+    assert {row["type"] for row in VARIANTS if not row["algorithm"].startswith(("pack", "transpose"))} == {"f32", "bf16", "f16"}
 
 
 @pytest.mark.parametrize("row", VARIANTS, ids=ids)
@@ -137,11 +137,24 @@ def test_sass(row, cuobjdump):
         # A product of 16 x 8 x 16 for each four sums of a lane and each 16 channels of a step; none on the FMA units.
         assert text.count("HMMA") >= accumulators(row) // 4, f"{text.count('HMMA')} HMMA"
         assert "FFMA" not in text
+        # An integer division goes through MUFU.RCP.
+        inside = next(loop for loop in loops(text) if "HMMA" in loop)
+        assert "MUFU" not in inside, inside
     if row["algorithm"] == "wgmma":
         expect_hgmma(row, text)
         # Else ptxas waits for each one, and the loads of the next fragments hide behind none.
         report = cuda_images.image_of(BUILD, row["name"]).with_suffix(".nvcc.log").read_text(encoding="utf-8")
         assert "serialized" not in report, report
+
+
+def loops(text):
+    """The instructions of each loop in machine code, a line each; inner loops first."""
+    code = [(int(address, 16), instruction)
+            for address, instruction in re.findall(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?);", text, re.MULTILINE)]
+    targets = [(re.search(r"\bBRA\b.*0x([0-9a-f]+)", instruction), address) for address, instruction in code]
+    for _, first, last in sorted((address - int(found[1], 16), int(found[1], 16), address) for found, address in targets
+                                 if found and int(found[1], 16) < address):
+        yield "\n".join(instruction for address, instruction in code if first <= address <= last)
 
 
 def expect_hgmma(row, text):
@@ -151,17 +164,12 @@ def expect_hgmma(row, text):
     instruction; a warpgroup's four warps have one each.
     """
     assert "FFMA" not in text and " HMMA" not in text
-    code = [(int(address, 16), instruction)
-            for address, instruction in re.findall(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?);", text, re.MULTILINE)]
-    targets = [(re.search(r"\bBRA\b.*0x([0-9a-f]+)", instruction), address) for address, instruction in code]
-    loops = sorted((address - int(found[1], 16), int(found[1], 16), address) for found, address in targets
-                   if found and int(found[1], 16) < address)
-    for _, first, last in loops:
-        inside = [instruction for address, instruction in code if first <= address <= last]
-        cycles = sum(int(n) // 2 for n in re.findall(r"HGMMA\.64x(\d+)x16\.F32", "\n".join(inside)))
+    for inside in loops(text):
+        cycles = sum(int(n) // 2 for n in re.findall(r"HGMMA\.64x(\d+)x16\.F32", inside))
         if cycles:
             assert cycles >= accumulators(row) * row["ic"] // 16, f"HGMMA of {cycles} cycles in the loop"
-            assert len(inside) <= cycles, f"{len(inside)} instructions in {cycles} cycles of HGMMA"
+            instructions = len(inside.split("\n"))
+            assert instructions <= cycles, f"{instructions} instructions in {cycles} cycles of HGMMA"
             return
     pytest.fail("No loop holds an HGMMA.")
 
