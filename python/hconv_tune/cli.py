@@ -20,7 +20,7 @@ from . import explain, machine, table, tuner, worker
 from .builder import Builder, BuildFolder, BuildFolderError
 from .candidate import shipped_candidates
 from .log import Log, LogError, read
-from .problem import MODES, ROOT, TARGETS, TYPES, Problem
+from .problem import LAYOUT, MODES, ROOT, TARGETS, TYPES, Problem
 from .progress import Shown
 from .runner import Runner
 from .search import Search, open_storage, plan_of
@@ -195,7 +195,7 @@ def tune(options, console) -> int:
                 undecided += 1
                 continue
             deadline = time.monotonic() + left
-            key = (device["arch"], problem.type, problem.mode, problem.extents)
+            key = table.key_of(device["arch"], problem.type, problem.mode, LAYOUT, problem.extents)
             result = tuning.tune(problem, deadline, entries.get(key), "\n".join(rows))
             for reason, count in result.rejections.most_common(3):
                 progress.note(f"{count} x {reason}")

@@ -30,6 +30,11 @@ class TableError(Exception):
     """A line is not an entry: FILE:LINE and a sentence."""
 
 
+def key_of(device: str, type: str, mode: str, layout: str, extents: tuple) -> tuple:
+    """What two entries of a table must not share."""
+    return device, type, mode, layout, extents
+
+
 @dataclasses.dataclass(frozen=True)
 class Entry:
     """One line. `extents` are B,C,H,W,KH,KW,OC and the padding; `ms` is the text of the line; threads 0: not a CPU."""
@@ -47,8 +52,7 @@ class Entry:
 
     @property
     def key(self) -> tuple:
-        """What two entries of a table must not share."""
-        return self.device, self.type, self.mode, self.layout, self.extents
+        return key_of(self.device, self.type, self.mode, self.layout, self.extents)
 
     def __str__(self) -> str:
         threads = f" threads={self.threads}" if self.threads else ""
