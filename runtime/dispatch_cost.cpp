@@ -145,11 +145,11 @@ Cost own_cost_of(const Variant &v, const Variant *product_kernel, const hconv_pr
 double conversion_cost_of(const Variant &v, const hconv_problem &p, const Machine &machine) {
   const Conversion conversion = conversion_of(p, v);
   const TransformSpeeds s = transform_speeds();
-  const int64_t images = std::max<int64_t>(p.batch, 1),
-                launches = images / launch_batch(geometry_of(p), packed_input(p, v)) + 1;
-  const double bytes = 2.0 * static_cast<double>(conversion.bytes()) * static_cast<double>(launches);
+  const auto launches =
+      static_cast<double>(tiles_of(std::max<int64_t>(p.batch, 1), launch_batch(geometry_of(p), packed_input(p, v))));
+  const double bytes = 2.0 * static_cast<double>(conversion.bytes());
   const int kernels = (conversion.x ? 1 : 0) + (conversion.y ? 1 : 0);
-  return s.nanosecond *
+  return s.nanosecond * launches *
          (bytes / (s.memory_bytes * std::max(machine.multiprocessors, 1)) + s.launch * static_cast<double>(kernels));
 }
 

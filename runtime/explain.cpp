@@ -48,9 +48,15 @@ Json json_of(const Variant &v) {
           {"parameters", parameters_of(v)}};
 }
 
-/// Whether a cost is a sum of phases: of the transform, or of packing x, products, stores of y and launches.
+/// Whether a cost is a sum of phases: of the transform, or of packing x, products, stores of y and launches. Those of a
+/// split variant have the parts in the place of y.
 bool has_phases(const Variant &v) {
-  return v.algorithm == Algorithm::transform || sum_speed_of(v);
+  return v.algorithm == Algorithm::transform || v.split || sum_speed_of(v);
+}
+
+/// What the output of a variant's phases is.
+const char *output_of(const Variant &v) {
+  return v.split ? "parts" : "output";
 }
 
 Json json_of(const Variant &v, const Cost &cost) {
@@ -58,9 +64,7 @@ Json json_of(const Variant &v, const Cost &cost) {
             {"waves", cost.waves}, {"speed", cost.speed}, {"conversion", cost.conversion}};
   if (has_phases(v))
     j["phases"] = {
-        {"input", cost.input}, {"product", cost.product}, {"output", cost.output}, {"launches", cost.launches}};
-  if (v.split)
-    j["phases"] = {{"sums", cost.product}, {"parts", cost.output}, {"launches", cost.launches}};
+        {"input", cost.input}, {"product", cost.product}, {output_of(v), cost.output}, {"launches", cost.launches}};
   return j;
 }
 
@@ -68,10 +72,8 @@ std::string plain_of(const Variant &v, const Cost &cost) {
   std::string t = text("%.6g (%lld blocks in %lld waves, speed %.3g)", cost.value, static_cast<long long>(cost.blocks),
                        static_cast<long long>(cost.waves), cost.speed);
   if (has_phases(v))
-    t += text(" = input %.4g + product %.4g + output %.4g + launches %.4g", cost.input, cost.product, cost.output,
-              cost.launches);
-  if (v.split)
-    t += text(" = sums %.4g + parts %.4g + second launch %.4g", cost.product, cost.output, cost.launches);
+    t += text(" = input %.4g + product %.4g + %s %.4g + launches %.4g", cost.input, cost.product, output_of(v),
+              cost.output, cost.launches);
   if (cost.conversion > 0)
     t += text(", of which conversion %.4g", cost.conversion);
   return t;

@@ -127,26 +127,25 @@ struct Case {
   Tensor x, w, bias, y;
 };
 
-/// Moves a row-major tensor's elements to where channels last has them, and sets the strides.
-inline void make_channels_last(Tensor &t) {
+/// Moves a tensor's elements from where row-major order has them to where channels last has them, or back.
+inline void move_channels(Tensor &t, bool last) {
   const int64_t C = t.shape[1], pixels = t.shape[2] * t.shape[3], size = t.dl.dtype.bits / 8;
   auto *data = static_cast<char *>(t.dl.data);
   const std::vector<char> from(data, data + t.count() * size);
   for (int64_t i = 0; i < t.count(); ++i) {
-    const int64_t p = i % pixels, c = i / pixels % C, b = i / pixels / C;
-    std::memcpy(data + ((b * pixels + p) * C + c) * size, from.data() + i * size, static_cast<size_t>(size));
+    const int64_t p = i % pixels, c = i / pixels % C, b = i / pixels / C, there = (b * pixels + p) * C + c;
+    std::memcpy(data + (last ? there : i) * size, from.data() + (last ? i : there) * size, static_cast<size_t>(size));
   }
-  t.set_strides({C * pixels, 1, t.shape[3] * C, C});
+}
+/// Channels last, strides included.
+inline void make_channels_last(Tensor &t) {
+  move_channels(t, true);
+  const int64_t C = t.shape[1];
+  t.set_strides({C * t.shape[2] * t.shape[3], 1, t.shape[3] * C, C});
 }
 /// And back.
 inline void make_row_major(Tensor &t) {
-  const int64_t C = t.shape[1], pixels = t.shape[2] * t.shape[3], size = t.dl.dtype.bits / 8;
-  auto *data = static_cast<char *>(t.dl.data);
-  const std::vector<char> from(data, data + t.count() * size);
-  for (int64_t i = 0; i < t.count(); ++i) {
-    const int64_t p = i % pixels, c = i / pixels % C, b = i / pixels / C;
-    std::memcpy(data + i * size, from.data() + ((b * pixels + p) * C + c) * size, static_cast<size_t>(size));
-  }
+  move_channels(t, false);
   t.dl.strides = nullptr;
 }
 
