@@ -105,14 +105,14 @@ def needed(path):
     return {name.split(".so")[0] for name in re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", path))}
 
 
-def cmake(root):
-    return shutil.which("cmake", path=str(root / ".venv/bin")) or shutil.which("cmake")
+def tool(root, name):
+    return shutil.which(name, path=str(root / ".venv/bin")) or shutil.which(name)
 
 
 @pytest.fixture(scope="module")
 def installed(root, build_dir, tmp_path_factory):
     prefix = tmp_path_factory.mktemp("prefix")
-    run(cmake(root), "--install", build_dir, "--prefix", prefix)
+    run(tool(root, "cmake"), "--install", build_dir, "--prefix", prefix)
     return prefix
 
 
@@ -143,8 +143,10 @@ def test_program_outside_the_tree_with_cmake(root, installed, tmp_path):
     (tmp_path / "program.cpp").write_text(PROGRAM)
     (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS)
     build = tmp_path / "build"
-    run(cmake(root), "-S", tmp_path, "-B", build, f"-DCMAKE_PREFIX_PATH={installed}")
-    run(cmake(root), "--build", build)
+    # Ninja, which scripts/setup installs: a bare machine need not have make.
+    run(tool(root, "cmake"), "-S", tmp_path, "-B", build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool(root, 'ninja')}",
+        f"-DCMAKE_PREFIX_PATH={installed}")
+    run(tool(root, "cmake"), "--build", build)
     for program in ("static_program", "shared_program"):
         assert run(build / program).split() == EXPECTED.split()
     assert needed(build / "static_program") <= SYSTEM_LIBRARIES
