@@ -3,7 +3,7 @@
 
 SHAPE is B,C,H,W,KH,KW[,C_out[,pad]] or a file of such lines (default: shapes/perf.txt). Inputs are fresh random numbers;
 every result is compared with float64, and a wrong one is FAILED and not timed. Outputs are filled with NaN before the
-check. Times are medians of device time with the L2 cache cleared before each run.
+check. Times are medians of device time with the L2 cache cleared before each run, or of the wall clock with --wall.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ def parse(arguments):
                         help="leave larger shapes out for the Triton kernels")
     parser.add_argument("--budget", type=float, default=0.12, metavar="SECONDS",
                         help="for each measurement; 3 to 50 runs (default: %(default)s)")
+    parser.add_argument("--wall", action="store_true",
+                        help="on CUDA: wall-clock time of a call until its result is there, instead of device time")
     parser.add_argument("--one-call", action="store_true", help="time conv2d, which packs the weights, as well")
     parser.add_argument("--all-variants", action="store_true", help="time every variant of hconv")
     parser.add_argument("--ceilings", action="store_true", help="measure copy and matrix-product rates first")
@@ -161,7 +163,8 @@ def prepare_device(options):
             chosen.append(peers.triton_peer(path, f"triton {name}" if name else None))
     except (hconv.Error, ValueError, OSError) as reason:
         raise RuntimeError(str(reason)) from None
-    clock = clocks.GpuClock(options.budget) if options.device == "cuda" else clocks.CpuClock(options.budget)
+    on_gpu = clocks.GpuWallClock if options.wall else clocks.GpuClock
+    clock = on_gpu(options.budget) if options.device == "cuda" else clocks.CpuClock(options.budget)
     if options.threads:
         torch.set_num_threads(options.threads)
     return torch, clock, choose(chosen, options.peers)

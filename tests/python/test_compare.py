@@ -8,7 +8,7 @@ import compare
 import numpy
 import pytest
 from conftest import ROOT
-from hconv_measure import bounds, runs, shapes
+from hconv_measure import bounds, clocks, runs, shapes
 from lib import records, variants
 from lib.records import Record
 
@@ -202,3 +202,11 @@ def test_failing_results_set_the_exit_status(some, capsys, tmp_path):
     assert compare.report([record for record in some if record.ms], options) is False
     assert path.read_text().splitlines()[0].split("\t") == list(records.COLUMNS)
     assert "FAILED f32 c hconv fp32" in capsys.readouterr().out
+
+
+def test_wall_clock_of_the_gpu_waits_for_the_result(monkeypatch):
+    done = []
+    fake = SimpleNamespace(cuda=SimpleNamespace(synchronize=lambda: done.append("waited")))
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    ms = clocks.GpuWallClock(budget=0.0).milliseconds(lambda: done.append("called"))
+    assert ms >= 0 and done == ["called", "waited"] * 4  # one run says how many follow: three at least
