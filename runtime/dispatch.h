@@ -63,10 +63,10 @@ struct TransformSpeeds {
 };
 TransformSpeeds transform_speeds();
 
-/// How well the transforms of one size of tile use that: the first line whose `longest` is at least both of a tile's
-/// extents holds.
+/// How well the transforms of one size of tile use that: the first line whose `longest` and `shortest` are at least the
+/// longer and the shorter extent of a tile holds.
 struct TileSpeed {
-  int32_t longest;
+  int32_t longest, shortest;
   double bandwidth; ///< share of the bytes that they move in a nanosecond
   double latency;   ///< nanoseconds of one block alone, from its loads over its barriers to its stores
 };

@@ -94,7 +94,8 @@ constexpr ProductSpeed products[] = {
 // Device memory at 3.8 TB/s and L2 at 6 TB/s over 132 multiprocessors. The shares and latencies of tiles are fitted to
 // all transform variants on shapes/perf.txt (docs/benchmarks.md).
 constexpr TransformSpeeds transforms = {200, 29, 45, 40e6, 3000};
-constexpr TileSpeed tile_lines[] = {{16, 0.80, 3500}, {32, 0.66, 6000}, {64, 0.50, 10000}};
+constexpr TileSpeed tile_lines[] = {
+    {16, 16, 0.80, 3500}, {32, 32, 0.66, 6000}, {64, 16, 0.59, 7400}, {64, 64, 0.50, 10000}};
 // Fitted with the speeds of the tiles of split rows to 88 times of 4 split variants, 1 to 64 parts of 8 shapes: beside
 // what every run takes, 5 us of float32 and 2.4 us of bfloat16, the rms error is 8 % and 11 %.
 constexpr SplitSpeeds splits = {2660, 10};

@@ -31,8 +31,9 @@ struct Work {
 /// The line for a transform variant; a tile beyond the table's last line takes that.
 const TileSpeed &tile_speed_of(const Variant &transform) {
   const Table<TileSpeed> lines = tile_speeds();
+  const auto [shorter, longer] = std::minmax(transform.fft_h, transform.fft_w);
   for (const TileSpeed &line : lines)
-    if (line.longest >= std::max(transform.fft_h, transform.fft_w))
+    if (line.longest >= longer && line.shortest >= shorter)
       return line;
   return *(lines.last - 1);
 }

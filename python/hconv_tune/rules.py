@@ -59,10 +59,6 @@ def fft_w(value, problem):
     return f"KW={width} is more than the {value} columns of a tile" if width > value else ""
 
 
-def square_fft(value, problem):
-    return fft_h(value, problem) or fft_w(value, problem)
-
-
 # --- Rules: "" or the reason of a rejection ---------------------------------------------------------------------------
 
 def whole_threads(p, problem):

@@ -47,7 +47,8 @@ MMA_CUDA = {
     "parts": PARTS,
 }
 TRANSFORM_CUDA = {
-    "fft_h": (16, 32, 64),  # square tiles: the schedules have no others
+    "fft_h": (16, 32, 64),
+    "fft_w": (16, 32, 64),
     "tile_oc": (16, 32, 64),
     "tile_ow": (16, 32, 56, 64),
     "thread_oc": (2, 4, 8),
@@ -91,7 +92,7 @@ def _derive_mma(p, problem):
 
 
 def _derive_transform(p, problem):
-    return {**p, "fft_w": p["fft_h"], "unroll_ic": p["ic"], "warps": rules.warps(p, 32)}
+    return {**p, "unroll_ic": p["ic"], "warps": rules.warps(p, 32)}
 
 
 def _derive_transform_cpu(p, problem):
@@ -133,7 +134,7 @@ SPACES = (
     Space("mma", "cuda", ("bf16", "f16"), MMA_CUDA, _CONV,
           (rules.not_strict, rules.whole_threads, rules.mma_warps, rules.conv_shared, rules.mma_registers,
            rules.whole_parts), _derive_mma),
-    Space("transform", "cuda", _ALL, TRANSFORM_CUDA, {"fft_h": rules.square_fft, "tile_oc": rules.tile_oc},
+    Space("transform", "cuda", _ALL, TRANSFORM_CUDA, {"fft_h": rules.fft_h, "fft_w": rules.fft_w, "tile_oc": rules.tile_oc},
           (rules.not_strict, rules.whole_threads, rules.whole_warps, rules.product_lanes, rules.product_shared,
            rules.product_registers), _derive_transform),
     Space("direct", "cpu_avx512", _ALL, DIRECT_AVX512, _TILE, (rules.cpu_registers,), _derive_cpu),

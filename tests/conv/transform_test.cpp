@@ -57,6 +57,13 @@ TEST_P(Transform, KernelsOfAllShapes) {
                        make(1, 2, 1, 1, 1, th, tw)}); // one-pixel outputs
 }
 
+// KH and KW that differ much, which is what tiles of 16 x 64 and 64 x 16 are for: two tiles along both.
+TEST_P(Transform, LongThinKernels) {
+  for (const auto &[KH, KW] : {std::pair(1, 31), std::pair(31, 1), std::pair(3, 33), std::pair(33, 3)})
+    if (KH < v().fft_h && KW < v().fft_w)
+      expect_within_bound({make(1, 2, 2, v().fft_h - KH + 2, v().fft_w - KW + 2, KH, KW)});
+}
+
 TEST_P(Transform, ChannelsBesideWholeTilesOfTheProduct) {
   expect_within_bound({make(1, 7, 17, 3, 4, 3, 2), make(1, 9, 33, 2, 3, 2, 3), make(1, 17, 65, 2, 2, 2, 2)});
 }

@@ -1,4 +1,6 @@
 // Which transform variant and which product kernel are chosen, and why not.
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -137,6 +139,18 @@ TEST(DispatchOfTransforms, CostIsTheSumOfItsPhases) {
   EXPECT_DOUBLE_EQ(cost.product, turns_of(8224, 2, {}).blocks * 4.0 * 64 * 64 * 128 / 0.045);
   EXPECT_DOUBLE_EQ(cost.launches, s.nanosecond * s.launch * 2);
   EXPECT_DOUBLE_EQ(cost.value, cost.input + cost.product + cost.output + cost.launches);
+}
+
+TEST(DispatchOfTransforms, TilesOfEachShapeHaveASpeed) {
+  const hconv_problem p = square_problem(cuda0, 2, 128, 256, 16, 16);
+  const TransformSpeeds s = transform_speeds();
+  // Of 16 x 32: 241 x 15 tiles an image, 7230 in 7 chunks of whole groups.
+  const Cost cost = cost_of(*find_variant(flat), find_variant(wide), p, {});
+  const double tiles = 64 * std::ceil(7230 / 64.0), spectra = tiles * 128 * 258 * 2 * 4, share = 0.8, latency = 2000;
+  const TransformLayout l = transform_layout(p, *find_variant(flat), *find_variant(wide));
+  const double chunks = std::ceil(7230.0 / static_cast<double>(full_chunk(p, l)));
+  const double input = (2 * 128 * 256 * 256 * 4.0 + spectra) / s.memory_bytes / 132 / share;
+  EXPECT_DOUBLE_EQ(cost.input, s.nanosecond * (input + latency * chunks));
 }
 
 TEST(DispatchOfTransforms, ASmallWorkingSetMovesAtTheSpeedOfTheCache) {

@@ -26,7 +26,7 @@ constexpr Speed sums[] = {
 constexpr ProductSpeed products[] = {{64, 64, 0, 0, 0, 0.045}, {0, 0, 0, 0, 0, 0.03}};
 
 // longest, bandwidth, latency
-constexpr TileSpeed tile_lines[] = {{16, 1.0, 1000}, {64, 0.5, 4000}};
+constexpr TileSpeed tile_lines[] = {{16, 16, 1.0, 1000}, {32, 16, 0.8, 2000}, {64, 64, 0.5, 4000}};
 
 constexpr Preference preferences[] = {
     {Target::cpu_avx512, "the processor has AVX-512"},
