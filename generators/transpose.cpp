@@ -37,33 +37,39 @@ public:
   }
 
 private:
-  static constexpr int kTile = 32, kRows = 8; // a block of kTile x kRows threads moves a square of kTile
+  static constexpr int kTile = 32;                           // of the CPU
+  static constexpr int kSquare = 64, kLanes = 32, kRows = 8; // a block of kLanes x kRows threads moves a square
   Var r{"r"}, c{"c"}, b{"b"};
   Func tile{"tile"};
 
-  /** Both sides are read and written along rows; a square in shared memory, an element longer than it is wide against
-   * bank conflicts, is what turns. */
+  /** Both sides are read and written along rows; a square in shared memory, longer than it is wide by a bank, is what
+   * turns. A thread has 16 elements under way, without which the loads' latency would decide. */
   void on_gpu() {
     Func out = y;
-    Var r_block("r_block"), c_block("c_block"), lane("lane"), row("row"), step("step");
+    Var r_block("r_block"), c_block("c_block"), half("half"), lane("lane"), row("row"), step("step");
     hconv::never_partition({out, tile});
-    out.split(r, r_block, lane, kTile, TailStrategy::GuardWithIf)
-        .split(c, c_block, row, kTile, TailStrategy::GuardWithIf)
+    out.split(r, r_block, lane, kSquare, TailStrategy::GuardWithIf)
+        .split(lane, half, lane, kLanes)
+        .split(c, c_block, row, kSquare, TailStrategy::GuardWithIf)
         .split(row, step, row, kRows)
         .fuse(r_block, c_block, c_block)
         .fuse(c_block, b, b)
-        .reorder(step, lane, row, b)
+        .reorder(half, step, lane, row, b)
+        .unroll(half)
         .gpu_threads(lane, row)
         .gpu_blocks(b);
-    tile.bound_extent(c, kTile)
-        .bound_extent(r, kTile)
+    tile.bound_extent(c, kSquare)
+        .bound_extent(r, kSquare)
         .bound_extent(b, 1)
         .compute_at(out, b)
         .store_in(MemoryType::GPUShared)
-        .align_storage(c, kTile + 1)
+        .align_storage(c, kSquare + 32 / bits)
         .split(r, step, row, kRows)
-        .reorder(step, c, row)
-        .gpu_threads(c, row);
+        .split(c, half, lane, kLanes)
+        .reorder(half, step, lane, row)
+        .unroll(half)
+        .unroll(step)
+        .gpu_threads(lane, row);
   }
 
   void on_cpu() {

@@ -121,14 +121,19 @@ hconv_status call_conv(const hconv_plan &plan, RunContext *run, const void *x, c
   char *const converted_x = static_cast<char *>(workspace.address), *const converted_y = converted_x + conversion.x;
   const auto bytes = static_cast<size_t>(conversion.bytes());
   const Scratch rest{workspace.address ? converted_x + bytes : nullptr, workspace.bytes - bytes};
+  // [channels][pixels] are the rows and columns of NCHW; of NHWC it is the other way round.
+  const auto convert = [&](const void *from, void *to, int64_t channels, int64_t pixels, bool from_nhwc) {
+    return call_transpose(plan, run, from, to, from_nhwc ? pixels : channels, from_nhwc ? channels : pixels, batch);
+  };
+  const bool nhwc = is_nhwc(p);
   if (conversion.x)
-    if (hconv_status bad = call_transpose(plan, run, x, converted_x, p.height * p.width, p.in_channels, batch))
+    if (hconv_status bad = convert(x, converted_x, p.in_channels, p.height * p.width, nhwc))
       return bad;
   if (hconv_status bad = call_variant(plan, run, conversion.x ? converted_x : x, packed, bias,
                                       conversion.y ? converted_y : y, rest, batch))
     return bad;
   if (!conversion.y)
     return HCONV_OK;
-  return call_transpose(plan, run, converted_y, y, p.out_channels, g.output_height * g.output_width, batch);
+  return convert(converted_y, y, p.out_channels, g.output_height * g.output_width, !nhwc);
 }
 } // namespace hconv::runtime

@@ -239,10 +239,9 @@ std::string why_not(const Variant &v, const hconv_problem &p, const Machine &mac
                 machine.capability / 10, machine.capability % 10);
   if (on_tensor_cores(v.algorithm) && raw(p.math) == HCONV_MATH_STRICT)
     return "it sums on tensor cores, and HCONV_MATH_STRICT asks for float32 multiply-adds only";
-  if (v.layout == HCONV_LAYOUT_NHWC && !is_nhwc(p))
-    return "it reads and writes NHWC, and the tensors are NCHW";
   if (conversion_of(p, v).bytes() && !helper_for(v, Algorithm::transpose))
-    return "it reads and writes NCHW, the tensors are NHWC, and no transpose kernel is compiled for the conversion";
+    return text("it reads and writes %s, the tensors are %s, and no transpose kernel is compiled for the conversion",
+                is_nhwc(p) ? "NCHW" : "NHWC", is_nhwc(p) ? "NHWC" : "NCHW");
   if (v.algorithm == Algorithm::transform)
     return does_not_transform(v, p, machine);
   if (v.layout == HCONV_LAYOUT_NHWC && p.out_channels % channel_piece)

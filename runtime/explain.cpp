@@ -172,8 +172,8 @@ std::string json_of(const Explanation &e) {
   j["packed_bytes"] = e.packed;
   j["workspace_bytes"] = e.workspace.full;
   j["minimum_workspace_bytes"] = e.workspace.minimum;
-  j["conversion"] = e.conversion.bytes() ? Json{{"from", "nhwc"},
-                                                {"to", "nchw"},
+  j["conversion"] = e.conversion.bytes() ? Json{{"from", is_nhwc(p) ? "nhwc" : "nchw"},
+                                                {"to", is_nhwc(p) ? "nchw" : "nhwc"},
                                                 {"x_bytes", e.conversion.x},
                                                 {"y_bytes", e.conversion.y},
                                                 {"kernel", e.choice.transpose->name}}
@@ -219,8 +219,8 @@ std::string plain_of(const Explanation &e) {
             wide(e.workspace.full));
   t += e.workspace.minimum == e.workspace.full ? "\n" : text(", at least %lld\n", wide(e.workspace.minimum));
   if (e.conversion.bytes())
-    t += text("conversion   between NHWC and the variant's NCHW, in the workspace: x %lld bytes, y %lld bytes\n",
-              wide(e.conversion.x), wide(e.conversion.y));
+    t += text("conversion   between %s and the variant's %s, in the workspace: x %lld bytes, y %lld bytes\n",
+              is_nhwc(p) ? "NHWC" : "NCHW", is_nhwc(p) ? "NCHW" : "NHWC", wide(e.conversion.x), wide(e.conversion.y));
   if (e.tasks.count)
     t += plain_of(e.tasks, e.pool);
   t += text("launches     up to %lld images each\n", wide(images_per_launch(e)));

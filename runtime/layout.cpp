@@ -51,12 +51,13 @@ PackedInput packed_input(const hconv_problem &p, const Variant &v) {
 }
 
 Conversion conversion_of(const hconv_problem &p, const Variant &v) {
-  if (!is_nhwc(p) || v.layout == HCONV_LAYOUT_NHWC)
+  if (is_nhwc(p) == (v.layout == HCONV_LAYOUT_NHWC))
     return {0, 0};
   const Geometry g = geometry_of(p);
   const int64_t batch = std::min(p.batch, launch_batch(g, packed_input(p, v)));
   const auto bytes = [&](int64_t channels, int64_t image) {
-    return channels == 1 || channels == image ? 0 : round_up(batch * image * g.element_bytes, 256);
+    const bool same = v.layout == HCONV_LAYOUT_NCHW && (channels == 1 || channels == image);
+    return same ? 0 : round_up(batch * image * g.element_bytes, 256);
   };
   return {bytes(p.in_channels, g.x_image), bytes(p.out_channels, g.y_image)};
 }

@@ -28,9 +28,10 @@ struct PackedInput {
 };
 PackedInput packed_input(const hconv_problem &problem, const Variant &variant);
 
-/// What a variant of NCHW that serves a problem of NHWC has in the workspace besides: x and y of one launch in NCHW.
-/// Bytes, multiples of 256; 0 where the layouts have the same order of elements (one channel, one pixel) and for a
-/// variant of the problem's layout.
+/// What a variant that serves a problem of the other layout has in the workspace besides: x and y of one launch in its
+/// own. Bytes, multiples of 256; 0 for a variant of the problem's layout, and for one of NCHW where both layouts have
+/// the same order of elements (one channel, one pixel). One of NHWC wants 16 bytes of alignment, which tensors of NCHW
+/// need not have.
 struct Conversion {
   int64_t x, y;
   int64_t bytes() const { return x + y; }

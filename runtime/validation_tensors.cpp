@@ -217,7 +217,7 @@ Dense dense_of(const DLTensor &t) {
 }
 
 hconv_status check_alignment(const hconv_plan &plan, const DLTensor &x, const DLTensor &y) {
-  if (plan.variant->layout != HCONV_LAYOUT_NHWC)
+  if (plan.variant->layout != HCONV_LAYOUT_NHWC || plan.conversion.bytes()) // x and y are the workspace's then
     return accepted;
   if (!plan.pack_input)
     if (hconv_status bad = check_aligned("x", x, "the plan's kernel reads"))

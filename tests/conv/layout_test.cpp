@@ -3,6 +3,7 @@
 #include "convolution.h"
 
 #include <set>
+#include <tuple>
 
 using namespace hconv_test;
 
@@ -27,30 +28,32 @@ TEST(Nhwc, OfAnyShapeIsExact) {
         EXPECT_TRUE(exact_on_integers(s, type, math, s.IC != 3, HCONV_LAYOUT_NHWC));
 }
 
-/** The first variants of NCHW of each algorithm and type. */
+/** The first variants of each algorithm, type and layout. */
 std::vector<Variant> samples() {
   std::vector<Variant> some;
-  std::set<std::pair<std::string, Element>> seen;
+  std::set<std::tuple<std::string, Element, hconv_layout>> seen;
   for (const Variant &v : all_variants())
-    if (v.layout == HCONV_LAYOUT_NCHW && seen.insert({v.algorithm, v.type}).second)
+    if (seen.insert({v.algorithm, v.type, v.layout}).second)
       some.push_back(v);
   return some;
 }
 
 class Converted : public testing::TestWithParam<Variant> {};
 
-TEST_P(Converted, VariantsOfNchwServeNhwc) {
+TEST_P(Converted, VariantsServeTheOtherLayout) {
   const Variant &v = GetParam();
   for (const Shape &given : {make(2, 5, 6, 9, 3, 7, 1), make(2, 1, 6, 9, 3, 7), make(1, 6, 5, 5, 3, 1)}) {
     const Shape s = v.fitted(given);
     const ExactCase &exact = exact_case(s, true);
     Convolution nchw(s, v.type, v.name, v.math()), nhwc(s, v.type, v.name, v.math(), HCONV_LAYOUT_NHWC);
-    const Elements expected = nchw(exact.inputs), found = nhwc(exact.inputs);
-    EXPECT_TRUE(right_on_integers(s, nhwc.variant(), found, exact.y, exact.inputs));
-    if (nhwc.variant() == nchw.variant()) {
+    Convolution &own = v.layout == HCONV_LAYOUT_NHWC ? nhwc : nchw,
+                &other = v.layout == HCONV_LAYOUT_NHWC ? nchw : nhwc;
+    const Elements expected = own(exact.inputs), found = other(exact.inputs);
+    EXPECT_TRUE(right_on_integers(s, other.variant(), found, exact.y, exact.inputs));
+    if (other.variant() == own.variant()) {
       EXPECT_EQ(found, expected) << "the same kernel, but other bits";
     }
-    EXPECT_GE(hconv_plan_minimum_workspace_bytes(nhwc.plan()),
+    EXPECT_GE(hconv_plan_minimum_workspace_bytes(other.plan()),
               (s.IC > 1 ? s.x_size() : 0) * bytes_of(v.type) + (s.OC > 1 ? s.y_size() : 0) * bytes_of(v.type));
   }
 }

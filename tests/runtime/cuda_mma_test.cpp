@@ -3,6 +3,7 @@
 #include "cuda_fixture.h"
 #include "environment_guard.h"
 #include "runtime/plan.h"
+#include "runtime/validation.h"
 
 namespace {
 
@@ -266,6 +267,20 @@ TEST_F(CudaNhwc, OtherOutputChannelsAreConverted) {
   Ready r(problem(8, 5));
   EXPECT_STREQ(hconv_plan_variant(r.plan), "conv2d_mma_bf16_oc64x64_cuda");
   expect_right(r, 4); // x to NCHW, its packing, the convolution, y to NHWC
+}
+
+TEST_F(CudaNhwc, ItsKernelServesNchwOfAnyAlignment) {
+  EnvironmentGuard pin("HCONV_VARIANT", "conv2d_mma_bf16_nhwc_oc64x64_cuda");
+  hconv_problem p = problem();
+  p.layout = HCONV_LAYOUT_NCHW;
+  Ready r(p);
+  EXPECT_STREQ(hconv_plan_variant(r.plan), "conv2d_mma_bf16_nhwc_oc64x64_cuda");
+  fake_cuda_reset_calls();
+  ASSERT_EQ(r.run(), HCONV_OK) << hconv_last_error();
+  EXPECT_EQ(calls("cuLaunchKernel"), 3); // x to NHWC, the convolution, y to NCHW
+  EXPECT_EQ(r.c.found(), r.c.expected());
+  r.c.half.x.dl.byte_offset = r.c.half.y.dl.byte_offset = 2;
+  EXPECT_EQ(hconv::runtime::check_alignment(*r.plan.plan, r.c.half.x.dl, r.c.half.y.dl), HCONV_OK);
 }
 
 TEST_F(CudaNhwc, ASplitBatchConvertsOneLaunchAfterAnother) {

@@ -200,10 +200,24 @@ TEST(NhwcDispatch, TensorCoresReadAndWriteItInPlace) {
   EXPECT_STREQ(choice.transpose->name, "transpose_b16_cuda");
   EXPECT_STREQ(choice.pack_input->name, "pack_input_b16_cuda");
   EXPECT_EQ(reason(choice, variant), "it writes 8 channels at once, and OC is 60");
-  p.layout = HCONV_LAYOUT_NCHW, p.out_channels = 64;
-  EXPECT_EQ(reason(choice_of(p), variant), "it reads and writes NHWC, and the tensors are NCHW");
-  p.layout = HCONV_LAYOUT_NHWC, p.math = HCONV_MATH_STRICT;
+  p.out_channels = 64, p.math = HCONV_MATH_STRICT;
   EXPECT_STREQ(choice_of(p).variant->name, "conv2d_direct_bf16_oc32x64_cuda");
+}
+
+// Behind a conversion, where they are so much faster that it pays.
+TEST(NhwcDispatch, ItsVariantsServeNchwToo) {
+  Environment environment;
+  environment.variant = "conv2d_mma_bf16_nhwc_oc64x64_cuda";
+  hconv_problem p = square_problem(cuda0, 2, 16, 5, 5, 5, bfloat16); // one output pixel
+  Choice choice;
+  ASSERT_EQ(choose(p, {}, environment, &choice), HCONV_OK) << last_error();
+  EXPECT_EQ(choice.pack_input, nullptr);
+  EXPECT_STREQ(choice.transpose->name, "transpose_b16_cuda");
+  EXPECT_EQ(conversion_of(p, *choice.variant).x, 1792) << "1600 bytes, in whole 256s";
+  EXPECT_EQ(conversion_of(p, *choice.variant).y, 256) << "the caller's y need not be aligned";
+  p.out_channels = 12;
+  EXPECT_NE(choose(p, {}, environment, &choice), HCONV_OK);
+  EXPECT_THAT(last_error(), HasSubstr("it writes 8 channels at once, and OC is 12"));
 }
 
 TEST(NhwcDispatch, ATunedEntryHoldsForItsLayout) {
