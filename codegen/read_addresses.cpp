@@ -118,7 +118,7 @@ private:
 
 } // namespace
 
-Stmt StagedReads::around(Stmt s) const {
+Stmt StagedReads::around(const Stmt &s) const {
   return kept == 0 ? s : Allocate::make(kPlaces, UInt(32), MemoryType::Register, {kept}, const_true(), s);
 }
 

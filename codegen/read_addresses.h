@@ -11,7 +11,7 @@ struct StagedReads {
   int kept = 0;                   // elements of kReadPlaces, a private uint32 array of both
 
   /** s with the private array around it. */
-  Halide::Internal::Stmt around(Halide::Internal::Stmt s) const;
+  Halide::Internal::Stmt around(const Halide::Internal::Stmt &s) const;
 };
 
 /** Expects the consumers of a nest and the lets around it. Of an index into a staged array, the terms that threads
