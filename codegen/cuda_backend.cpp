@@ -27,6 +27,7 @@ void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
       << " threads along x, expected 32: the lanes of one warp";
   kernel.body = tensor_core(kernel.body, options.tensor_core);
   PipelineRequest pipelined = options.pipeline;
+  std::copy(kernel.block, kernel.block + 3, pipelined.block);
   if (!options.warpgroup_mma.step.empty()) {
     _halide_user_assert(kernel.block[0] == 32) << kernel.name << " asks for wgmma with " << kernel.block[0]
                                                << " threads along x, expected 32: the lanes of one warp";

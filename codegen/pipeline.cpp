@@ -1,6 +1,8 @@
 #include "pipeline.h"
 
 #include "async_copies.h"
+#include "copy_addresses.h"
+#include "read_addresses.h"
 
 using namespace Halide;
 using namespace Halide::Internal;
@@ -30,15 +32,18 @@ Stmt loop_over_steps(const Expr &extent, const Stmt &body) {
 /** Makes the pipeline of one nest. */
 class Builder {
 public:
-  Builder(const PipelineRequest &request, const BlockedSums &sums, const PipelineNest &nest, const KernelArrays &arrays)
-      : request(request), nest(nest), arrays(arrays), levels(int(nest.loops.size())),
+  Builder(const PipelineRequest &request, const BlockedSums &sums, const PipelineNest &nest, const KernelArrays &arrays,
+          const Lets &around)
+      : request(request), nest(nest), arrays(arrays), around(around), levels(int(nest.loops.size())),
         totals(request, sums, nest, arrays) {}
 
   Stmt build() const {
-    Stmt staging = with_lets(async_copies(Block::make(nest.staging), arrays), nest.staging_lets);
-    staging = in_copy(at_counters(staging, kAhead), ".write", kAhead);
+    const StagedCopies copies =
+        copy_addresses(async_copies(Block::make(nest.staging), arrays), nest, around, request.block);
+    const Stmt staging = in_copy(at_counters(copies.staging, kAhead), ".write", kAhead);
     Stmt stage_next = Block::make({staging, advance(kAhead, levels - 1), advance_slot(kAhead)});
-    Stmt compute = in_copy(at_counters(with_lets(nest.compute, nest.lets), kNow), ".read", kNow);
+    const StagedReads reads = read_addresses(nest, around);
+    Stmt compute = in_copy(at_counters(with_lets(reads.compute, nest.lets), kNow), ".read", kNow);
     if (request.wgmma && request.kept() == 0)
       compute = Block::make(compute, finished());
     Stmt computed = Block::make({totals.after(compute), advance(kNow, levels - 1), advance_slot(kNow)});
@@ -59,7 +64,9 @@ public:
     // No copy may still be on its way, and no thread still read, when the arrays' memory is used again.
     Stmt drain = Block::make(wait(0), barrier());
     Stmt all = totals.around(Block::make({zero(kAhead, levels + 1), zero(kNow, levels + 1), first, main, drain}));
-    all = LetStmt::make("steps", steps, all);
+    for (const Stmt &kept : {copies.first, reads.first})
+      all = kept.defined() ? Block::make(kept, all) : all;
+    all = copies.around(reads.around(LetStmt::make("steps", steps, all)));
     for (const std::string &counters : {kAhead, kNow})
       all = Allocate::make(counters, Int(32), MemoryType::Register, {levels + 1}, const_true(), all);
     return all;
@@ -69,6 +76,7 @@ private:
   const PipelineRequest &request;
   const PipelineNest &nest;
   const KernelArrays &arrays;
+  const Lets &around;
   const int levels;
   const Totals totals;
 
@@ -131,15 +139,22 @@ private:
   const PipelineRequest &request;
   const BlockedSums &sums;
   const KernelArrays &arrays;
+  Lets lets; // around the current statement
 
   using IRMutator::visit;
+  Stmt visit(const LetStmt *op) override {
+    lets.emplace_back(op->name, op->value);
+    Stmt body = mutate(op->body);
+    lets.pop_back();
+    return LetStmt::make(op->name, op->value, body);
+  }
   Stmt visit(const For *op) override {
     const auto nest = found ? std::nullopt : take_apart(op, request, arrays);
     if (!nest)
       return IRMutator::visit(op);
     found = true;
     staged = nest->staged;
-    return Builder(request, sums, *nest, arrays).build();
+    return Builder(request, sums, *nest, arrays, lets).build();
   }
 };
 

@@ -105,7 +105,35 @@ private:
   }
 };
 
+bool uses_thread(const Expr &e, const std::set<std::string> &depending) {
+  for (const char *index : kThreadIndex) {
+    if (expr_uses_var(e, index))
+      return true;
+  }
+  for (const std::string &name : depending) {
+    if (expr_uses_var(e, name))
+      return true;
+  }
+  return false;
+}
+
 } // namespace
+
+Lets lets_of_threads(const Lets &lets) {
+  std::set<std::string> depending;
+  Lets result;
+  for (const auto &let : lets) {
+    if (!uses_thread(let.second, depending))
+      continue;
+    depending.insert(let.first);
+    result.push_back(let);
+  }
+  return result;
+}
+
+Expr kept(const Expr &value) {
+  return Call::make(UInt(32), "hconv::kept", {value}, Call::PureExtern);
+}
 
 Stmt with_lets(Stmt s, const Lets &lets) {
   for (auto let = lets.rbegin(); let != lets.rend(); ++let)

@@ -12,11 +12,20 @@ struct PipelineRequest {
   int stages = 1;     // copies of the staged arrays; 1 leaves the loop as it is
   bool wgmma = false; // consumers are wgmma: they read through the asynchronous proxy, and go on in the next step
 
+  int block[3] = {0, 0, 0}; // extents of the block's threads; 0 is not known
+
   /** Steps before the present one whose consumers may still read when it begins; what it stages must not touch them. */
   int kept() const { return wgmma && stages >= 3 ? 1 : 0; }
 };
 
 Halide::Internal::Stmt with_lets(Halide::Internal::Stmt s, const Lets &lets);
+
+/** The lets whose values differ between threads. The others may stay variables: passes that look for what threads have
+ * in common need not see into them. */
+Lets lets_of_threads(const Lets &lets);
+
+/** A uint32 that is to stay in its register through the loops that use it. */
+Halide::Expr kept(const Halide::Expr &value);
 
 struct PipelineNest {
   std::vector<const Halide::Internal::For *> loops; // outermost first; from 0, of extents that depend on none of them

@@ -19,6 +19,8 @@ public:
 
   void request(hconv::CudaBackendOptions &options) override {
     hconv::Conv2DGenerator<Conv2DDirect>::request(options);
+    if (kh_tile > 1)
+      options.unroll["kh"] = kh_tile; // what is read for a row of taps lies a constant behind the row before
     // Sums of about 1024 products: their rounding errors stay small beside those of a chain of 131072 (K = 32, IC =
     // 128).
     options.sum_steps = std::max(1, 1024 / (int(ic) * int(kh_tile) * int(kw_tile)));

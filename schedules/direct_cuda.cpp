@@ -10,28 +10,31 @@ namespace hconv {
 
 namespace {
 
-constexpr int kLanesOC =
-    4; // lanes of a warp along oc; the other 8 lie along pixels, so a warp reads few different weights
-
 int round_up(int n, int multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/** How the threads of a block share its tile. Of a warp's 8 lanes along pixels, as many as the tile's width allows lie
- * along ow and the rest along oh; warps lie along ow, then oh, then oc. */
+/** How the threads of a block share its tile. A warp is lanes_ow x lanes_oh pixels x lanes_oc channels: 4 channels
+ * where the tile allows it, so that it reads few different weights, else the next number that divides; of the lanes
+ * along pixels as many as possible lie along ow. Warps lie along ow, then oh, then oc. */
 struct ThreadGrid {
   Var t{"t"};                          // thread
   Var ew{"ew"}, eh{"eh"}, ec{"ec"};    // outputs of one thread
   int across_ow, across_oh, across_oc; // threads
-  int lanes_ow, lanes_oh;
+  int lanes_ow = 0, lanes_oh = 0, lanes_oc = 0;
 
   explicit ThreadGrid(const DirectTiles &tiles)
       : across_ow(tiles.tile_ow / tiles.thread_ow), across_oh(tiles.tile_oh / tiles.thread_oh),
-        across_oc(tiles.tile_oc / tiles.thread_oc), lanes_ow(std::min(across_ow, kLanes / kLanesOC)),
-        lanes_oh(kLanes / kLanesOC / lanes_ow) {
-    _halide_user_assert(across_ow % lanes_ow == 0 && across_oh % lanes_oh == 0 && across_oc % kLanesOC == 0)
-        << "A block of " << across_ow << " (ow) x " << across_oh << " (oh) x " << across_oc
-        << " (oc) threads does not divide into warps of " << lanes_ow << " x " << lanes_oh << " x " << kLanesOC;
+        across_oc(tiles.tile_oc / tiles.thread_oc) {
+    for (const int oc : {4, 8, 16, 32, 2, 1}) {
+      const int pixels = kLanes / oc, ow = std::gcd(across_ow, pixels);
+      if (across_oc % oc == 0 && across_oh % (pixels / ow) == 0) {
+        lanes_ow = ow, lanes_oh = pixels / ow, lanes_oc = oc;
+        break;
+      }
+    }
+    _halide_user_assert(lanes_oc > 0) << "A block of " << across_ow << " (ow) x " << across_oh << " (oh) x "
+                                      << across_oc << " (oc) threads does not divide into warps";
   }
 
   int threads() const { return across_ow * across_oh * across_oc; }
@@ -46,7 +49,7 @@ struct ThreadGrid {
         .split(oh, lane_oh, eh, tiles.thread_oh)
         .split(lane_oh, warp_oh, lane_oh, lanes_oh)
         .split(oc, lane_oc, ec, tiles.thread_oc)
-        .split(lane_oc, warp_oc, lane_oc, kLanesOC)
+        .split(lane_oc, warp_oc, lane_oc, lanes_oc)
         .fuse(lane_ow, lane_oh, t)
         .fuse(t, lane_oc, t)
         .fuse(t, warp_ow, t)
@@ -55,40 +58,57 @@ struct ThreadGrid {
   }
 };
 
-/** Weights: groups of lanes take whole rows of oc, 16 bytes a lane. */
+/** How many of the channels are copied side by side; one thread copies the same places of the others in turn, for which
+ * it needs one address. Of the divisors that with the fewest instructions: about 4 a copy and 4 a place. */
+int side_by_side(int places, int channels, int threads) {
+  int best = 1, least = 0;
+  for (int n = 1; n <= channels; n++) {
+    if (channels % n != 0)
+      continue;
+    const int of_a_thread = (places * n + threads - 1) / threads, cost = of_a_thread * (channels / n + 1);
+    if (least == 0 || cost < least)
+      best = n, least = cost;
+  }
+  return best;
+}
+
+/** Deals the places of a tile to the threads, `side` channels of them side by side. */
+void deal(Func tile, const Var &place, const Var &channel, int side, const ThreadGrid &grid) {
+  Var beside("beside");
+  if (side > 1)
+    tile.split(channel, channel, beside, side).fuse(place, beside, place);
+  tile.split(place, place, grid.t, grid.threads(), TailStrategy::GuardWithIf)
+      .reorder(channel, place, grid.t)
+      .gpu_threads(grid.t);
+}
+
+/** Weights: 16 bytes a copy, in the order of packed w. */
 void stage_weights(DirectConv2D &conv, const ThreadGrid &grid, const DirectTiles &tiles, int vector_elements) {
-  Var lane("lane"), row("row"), group("group"), vec("vec");
-  const int lanes = tiles.tile_oc / vector_elements;
+  Var place("place"), vec("vec");
+  const int places = tiles.tile_oc / vector_elements * tiles.kw_tile * tiles.kh_tile;
   conv.w_tile.bound_extent(conv.wo, tiles.tile_oc)
       .bound_extent(conv.wx, tiles.kw_tile)
       .bound_extent(conv.wy, tiles.kh_tile)
       .bound_extent(conv.wi, tiles.ic)
       .store_in(MemoryType::GPUShared)
-      .split(conv.wo, lane, vec, vector_elements)
+      .split(conv.wo, place, vec, vector_elements)
       .vectorize(vec)
-      .fuse(conv.wx, conv.wy, row)
-      .fuse(row, conv.wi, row)
-      .split(row, row, group, grid.threads() / lanes, TailStrategy::GuardWithIf)
-      .reorder(vec, row, lane, group)
-      .fuse(lane, group, grid.t)
-      .gpu_threads(grid.t);
+      .fuse(place, conv.wx, place)
+      .fuse(place, conv.wy, place);
+  deal(conv.w_tile, place, conv.wi, side_by_side(places, tiles.ic, grid.threads()), grid);
 }
 
-/** x: groups of lanes take whole rows, so that addresses need no division. */
+/** x: neighbouring threads take neighbouring pixels of the tile. */
 void stage_x(DirectConv2D &conv, const ThreadGrid &grid, const DirectTiles &tiles, int width) {
-  Var lane("lane"), row("row"), group("group");
-  const int lanes = width <= 8 ? 8 : width <= 16 ? 16 : kLanes;
+  Var place("place");
+  const int height = tiles.tile_oh + tiles.kh_tile - 1;
   conv.x_tile.bound_extent(conv.xw, width)
-      .bound_extent(conv.xh, tiles.tile_oh + tiles.kh_tile - 1)
+      .bound_extent(conv.xh, height)
       .bound_extent(conv.xc, tiles.ic)
       .bound_extent(conv.xb, 1)
       .store_in(MemoryType::GPUShared)
-      .split(conv.xw, conv.xw, lane, lanes, TailStrategy::GuardWithIf)
-      .fuse(conv.xh, conv.xc, row)
-      .split(row, row, group, grid.threads() / lanes, TailStrategy::GuardWithIf)
-      .reorder(conv.xw, row, lane, group, conv.xb)
-      .fuse(lane, group, grid.t)
-      .gpu_threads(grid.t);
+      .fuse(conv.xw, conv.xh, place);
+  deal(conv.x_tile, place, conv.xc, side_by_side(width * height, tiles.ic, grid.threads()), grid);
 }
 
 } // namespace

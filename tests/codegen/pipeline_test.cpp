@@ -87,7 +87,8 @@ TEST(Pipeline, GuardedCopiesAreZeroFilled) {
         Block::make({produce("tile", store("tile", select(inside, load("x", lane), 0.f), lane)), barrier(), compute})));
   });
   EXPECT_NE(text.find("hconv::cp_async4("), std::string::npos) << text;
-  EXPECT_NE(text.find("select(threadIdx.x < W, 4, 0)"), std::string::npos) << text;
+  EXPECT_NE(text.find("select(threadIdx.x < W, (uint32)1, (uint32)0)"), std::string::npos) << text;
+  EXPECT_NE(text.find("select((copy_mask[0] % (uint32)2) == (uint32)0, 0, 4)"), std::string::npos) << text;
 }
 
 // Only a copy is asynchronous: a computed value is stored as it is.
@@ -107,7 +108,8 @@ TEST(Pipeline, GuardedWideCopiesAreZeroFilled) {
   };
   const std::string all = text(Broadcast::make(lane < var("W"), 4));
   EXPECT_NE(all.find("hconv::cp_async16("), std::string::npos) << all;
-  EXPECT_NE(all.find("select(threadIdx.x < W, 16, 0)"), std::string::npos) << all;
+  EXPECT_NE(all.find("select(threadIdx.x < W, (uint32)1, (uint32)0)"), std::string::npos) << all;
+  EXPECT_NE(all.find("select((copy_mask[0] % (uint32)2) == (uint32)0, 0, 16)"), std::string::npos) << all;
   EXPECT_EQ(all.find("store_aligned"), std::string::npos) << all;
   const std::string each = text(Ramp::make(lane, 1, 4) < Broadcast::make(var("W"), 4));
   EXPECT_EQ(each.find("hconv::cp_async16("), std::string::npos) << each;

@@ -34,6 +34,12 @@ HCONV_DEVICE float half_value(uint16_t bits) {
   return value;
 }
 
+/** The value itself, to be kept in a register: what made it is hidden, so that nothing makes it again inside a loop. */
+HCONV_DEVICE uint32_t kept(uint32_t value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 HCONV_DEVICE unsigned shared_address(const void *p) {
   return unsigned(__cvta_generic_to_shared(p));
 }

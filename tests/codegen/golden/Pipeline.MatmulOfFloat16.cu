@@ -18,6 +18,9 @@ extern "C" __global__ void __launch_bounds__(64, 1)
   __syncthreads();
   int32_t now[2];
   int32_t ahead[2];
+  uint32_t read_place[2];
+  read_place[0] = hconv::kept(uint32_t(thread_y) * 16u);
+  read_place[1] = hconv::kept(uint32_t(thread_x) * 4u);
   ahead[0] = 0;
   ahead[1] = 0;
   now[0] = 0;
@@ -61,6 +64,8 @@ extern "C" __global__ void __launch_bounds__(64, 1)
     }
     hconv::cp_async_commit();
     hconv::half *const a_tile_b_tile_read = a_tile_b_tile + now[1] * 384;
+    hconv::half *const a_tile_b_tile_place0 = a_tile_b_tile_read + int32_t(read_place[0]);
+    hconv::half *const a_tile_b_tile_place1 = a_tile_b_tile_read + int32_t(read_place[1]);
     // consume b_tile
     // consume a_tile
     for (int kk = 0; kk < 8; kk++) {
@@ -68,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(64, 1)
       for (int ej_1 = 0; ej_1 < 2; ej_1++) {
         #pragma unroll
         for (int ei_1 = 0; ei_1 < 4; ei_1++) {
-          sum_0[ej_1 * 4 + ei_1] = sum_0[ej_1 * 4 + ei_1] + float(a_tile_b_tile_read[(thread_y * 2 + ej_1) * 8 + kk]) * float(a_tile_b_tile_read[(kk * 4 + thread_x) * 4 + ei_1 + 256]);
+          sum_0[ej_1 * 4 + ei_1] = sum_0[ej_1 * 4 + ei_1] + float(a_tile_b_tile_place0[ej_1 * 8 + kk]) * float(a_tile_b_tile_place1[kk * 16 + ei_1 + 256]);
         }
       }
     }

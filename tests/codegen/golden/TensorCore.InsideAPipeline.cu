@@ -22,6 +22,14 @@ extern "C" __global__ void __launch_bounds__(32, 1)
   __syncthreads();
   int32_t now[2];
   int32_t ahead[2];
+  uint32_t copy_place[1];
+  uint32_t copy_offset[2];
+  uint32_t read_place[2];
+  read_place[0] = hconv::kept(((uint32_t(thread_x >> 3 & 1) * 8u + uint32_t(thread_x & 7)) * 3u + uint32_t(thread_x >> 4)) * 8u);
+  read_place[1] = hconv::kept((uint32_t(thread_x >> 4) * 24u + (uint32_t(thread_x & 1) * 3u + (uint32_t((thread_x & 7) >> 1) * 6u + uint32_t(thread_x >> 3 & 1)))) * 8u);
+  copy_offset[0] = hconv::kept((uint32_t(bm) * 128u + (uint32_t(thread_x >> 1) * 4u + uint32_t(thread_x & 1))) * 8u);
+  copy_place[0] = hconv::kept((uint32_t(thread_x >> 1) * 3u + uint32_t(thread_x & 1)) * 8u);
+  copy_offset[1] = hconv::kept((uint32_t(thread_x >> 1) * 4u + uint32_t(thread_x & 1)) * 8u);
   ahead[0] = 0;
   ahead[1] = 0;
   now[0] = 0;
@@ -29,19 +37,15 @@ extern "C" __global__ void __launch_bounds__(32, 1)
   hconv::bfloat16 *const a_tile_b_tile_write = a_tile_b_tile + ahead[1] * 1536;
   const int32_t chunk = ahead[0];
   // produce a_tile
-  const int32_t vec_base_s = chunk * 2 + (thread_x & 1);
-  const int32_t t39 = vec_base_s - chunk * 2;
-  for (int row = 0; row < 2; row++) {
-    const int32_t m = (thread_x >> 1) + (bm * 2 + row) * 16;
-    hconv::cp_async16(a_tile_b_tile_write + (((thread_x >> 1) + row * 16) * 3 + t39) * 8, a + (m * 4 + vec_base_s) * 8, 16);
-  }
+  const uint32_t moved1_s = uint32_t(chunk);
+  const uint32_t moved0_s = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 16u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 384, a + int32_t(copy_offset[0] + moved1_s * 16u + 512u), 16);
   // produce b_tile
-  const int32_t vec_base_s_1 = chunk * 2 + (thread_x & 1);
-  const int32_t t40 = vec_base_s_1 - chunk * 2;
-  for (int row_1 = 0; row_1 < 2; row_1++) {
-    const int32_t n = (thread_x >> 1) + row_1 * 16;
-    hconv::cp_async16(a_tile_b_tile_write + (n * 3 + t40) * 8 + 768, b + (n * 4 + vec_base_s_1) * 8, 16);
-  }
+  const uint32_t moved1_s_1 = uint32_t(chunk);
+  const uint32_t moved0_s_1 = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 768, b + int32_t(copy_offset[1] + moved0_s_1 * 16u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 1152, b + int32_t(copy_offset[1] + moved1_s_1 * 16u + 512u), 16);
   ahead[0] = ahead[0] + 1;
   ahead[1] = ahead[1] == 1 ? 0 : ahead[1] + 1;
   hconv::cp_async_commit();
@@ -56,24 +60,20 @@ extern "C" __global__ void __launch_bounds__(32, 1)
           const int32_t chunk = ahead[0];
           // produce a_tile
           {
-            const int32_t vec_base_s = chunk * 2 + (thread_x & 1);
+            const uint32_t moved1_s = uint32_t(chunk);
             {
-              const int32_t t39 = vec_base_s - chunk * 2;
-              for (int row = 0; row < 2; row++) {
-                const int32_t m = (thread_x >> 1) + (bm * 2 + row) * 16;
-                hconv::cp_async16(a_tile_b_tile_write + (((thread_x >> 1) + row * 16) * 3 + t39) * 8, a + (m * 4 + vec_base_s) * 8, 16);
-              }
+              const uint32_t moved0_s = uint32_t(chunk);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 16u), 16);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 384, a + int32_t(copy_offset[0] + moved1_s * 16u + 512u), 16);
             }
           }
           // produce b_tile
           {
-            const int32_t vec_base_s_1 = chunk * 2 + (thread_x & 1);
+            const uint32_t moved1_s_1 = uint32_t(chunk);
             {
-              const int32_t t40 = vec_base_s_1 - chunk * 2;
-              for (int row_1 = 0; row_1 < 2; row_1++) {
-                const int32_t n = (thread_x >> 1) + row_1 * 16;
-                hconv::cp_async16(a_tile_b_tile_write + (n * 3 + t40) * 8 + 768, b + (n * 4 + vec_base_s_1) * 8, 16);
-              }
+              const uint32_t moved0_s_1 = uint32_t(chunk);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 768, b + int32_t(copy_offset[1] + moved0_s_1 * 16u), 16);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 1152, b + int32_t(copy_offset[1] + moved1_s_1 * 16u + 512u), 16);
             }
           }
         }
@@ -83,17 +83,19 @@ extern "C" __global__ void __launch_bounds__(32, 1)
     }
     hconv::cp_async_commit();
     hconv::bfloat16 *const a_tile_b_tile_read = a_tile_b_tile + now[1] * 1536;
+    hconv::bfloat16 *const a_tile_b_tile_place0 = a_tile_b_tile_read + int32_t(read_place[0]);
+    hconv::bfloat16 *const a_tile_b_tile_place1 = a_tile_b_tile_read + int32_t(read_place[1]);
     // consume b_tile
     // consume a_tile
     uint32_t a_fragments[8];
     uint32_t b_fragments[8];
     #pragma unroll
     for (int mt_1 = 0; mt_1 < 2; mt_1++) {
-      hconv::load_matrix_x4(a_fragments + mt_1 * 4, a_tile_b_tile_read + ((thread_x >> 4) + (mt_1 * 16 + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 3) * 8);
+      hconv::load_matrix_x4(a_fragments + mt_1 * 4, a_tile_b_tile_place0 + mt_1 * 384);
     }
     #pragma unroll
     for (int nt_1 = 0; nt_1 < 2; nt_1++) {
-      hconv::load_matrix_x4(b_fragments + nt_1 * 4, a_tile_b_tile_read + (((((thread_x & 7) >> 1) + ((thread_x >> 4) + nt_1 * 2) * 4) * 2 + (thread_x & 1)) * 3 + (thread_x >> 3 & 1)) * 8 + 768);
+      hconv::load_matrix_x4(b_fragments + nt_1 * 4, a_tile_b_tile_place1 + nt_1 * 384 + 768);
     }
     #pragma unroll
     for (int mt_1 = 0; mt_1 < 2; mt_1++) {
@@ -113,13 +115,13 @@ extern "C" __global__ void __launch_bounds__(32, 1)
   for (int mt_2 = 0; mt_2 < 2; mt_2++) {
     #pragma unroll
     for (int m_half_1 = 0; m_half_1 < 2; m_half_1++) {
-      const int32_t m_1 = (thread_x >> 2) + m_half_1 * 8;
+      const int32_t m = (thread_x >> 2) + m_half_1 * 8;
       #pragma unroll
       for (int nt_2 = 0; nt_2 < 4; nt_2++) {
         const int32_t t52_s = nt_2 * 4 + (thread_x & 3);
         #pragma unroll
         for (int pair_1 = 0; pair_1 < 2; pair_1++) {
-          c[(((bm * 2 + mt_2) * 16 + m_1) * 16 + t52_s) * 2 + pair_1] = sum_0[nt_2 * 2 + ((mt_2 * 2 + m_half_1) * 8 + pair_1)];
+          c[(((bm * 2 + mt_2) * 16 + m) * 16 + t52_s) * 2 + pair_1] = sum_0[nt_2 * 2 + ((mt_2 * 2 + m_half_1) * 8 + pair_1)];
         }
       }
     }

@@ -19,9 +19,16 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     }
   }
   __syncthreads();
-  const int32_t t49 = (thread_x >> 2) + thread_y * 8;
   int32_t now[2];
   int32_t ahead[2];
+  uint32_t copy_place[2];
+  uint32_t copy_offset[2];
+  uint32_t read_place[1];
+  read_place[0] = hconv::kept((uint32_t(thread_y) * 80u + ((uint32_t(thread_x >> 3 & 1) * 8u + uint32_t(thread_x & 7)) * 5u + uint32_t(thread_x >> 4))) * 8u);
+  copy_offset[0] = hconv::kept((uint32_t(thread_y) * 64u + (uint32_t(thread_x >> 2) * 8u + uint32_t(thread_x & 3))) * 8u);
+  copy_place[0] = hconv::kept((uint32_t(thread_y) * 40u + (uint32_t(thread_x >> 2) * 5u + uint32_t(thread_x & 3))) * 8u);
+  copy_offset[1] = hconv::kept((uint32_t(thread_y) * 64u + (uint32_t(bn) * 512u + (uint32_t(thread_x >> 2) * 8u + uint32_t(thread_x & 3)))) * 8u);
+  copy_place[1] = hconv::kept(uint32_t(thread_y) * 256u + uint32_t(thread_x * 8 ^ (thread_x >> 3) * 8));
   ahead[0] = 0;
   ahead[1] = 0;
   now[0] = 0;
@@ -29,16 +36,15 @@ extern "C" __global__ void __launch_bounds__(128, 1)
   hconv::bfloat16 *const a_tile_b_tile_write = a_tile_b_tile + ahead[1] * 4608;
   const int32_t chunk = ahead[0];
   // produce a_tile
-  const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
-  const int32_t t59 = vec_base_s - chunk * 4;
-  for (int row = 0; row < 2; row++) {
-    hconv::cp_async16(a_tile_b_tile_write + ((row * 32 + t49) * 5 + t59) * 8, a + ((row * 32 + t49) * 8 + vec_base_s) * 8, 16);
-  }
+  const uint32_t moved0_s = uint32_t(chunk);
+  const uint32_t moved1_s = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 32u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 1280, a + int32_t(copy_offset[0] + moved1_s * 32u + 2048u), 16);
   // produce b_tile
-  const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
-  for (int row_1 = 0; row_1 < 2; row_1++) {
-    hconv::cp_async16(a_tile_b_tile_write + (thread_x * 8 ^ (thread_x >> 3 & 3) * 8) + (row_1 * 4 + thread_y) * 256 + 2560, b + ((row_1 * 32 + (bn * 64 + t49)) * 8 + vec_base_s_1) * 8, 16);
-  }
+  const uint32_t moved0_s_1 = uint32_t(chunk);
+  const uint32_t moved1_s_1 = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 2560, b + int32_t(copy_offset[1] + moved0_s_1 * 32u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 3584, b + int32_t(copy_offset[1] + moved1_s_1 * 32u + 2048u), 16);
   ahead[0] = ahead[0] + 1;
   ahead[1] = ahead[1] == 2 ? 0 : ahead[1] + 1;
   hconv::cp_async_commit();
@@ -54,19 +60,20 @@ extern "C" __global__ void __launch_bounds__(128, 1)
           const int32_t chunk = ahead[0];
           // produce a_tile
           {
-            const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
+            const uint32_t moved0_s = uint32_t(chunk);
             {
-              const int32_t t59 = vec_base_s - chunk * 4;
-              for (int row = 0; row < 2; row++) {
-                hconv::cp_async16(a_tile_b_tile_write + ((row * 32 + t49) * 5 + t59) * 8, a + ((row * 32 + t49) * 8 + vec_base_s) * 8, 16);
-              }
+              const uint32_t moved1_s = uint32_t(chunk);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 32u), 16);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 1280, a + int32_t(copy_offset[0] + moved1_s * 32u + 2048u), 16);
             }
           }
           // produce b_tile
           {
-            const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
-            for (int row_1 = 0; row_1 < 2; row_1++) {
-              hconv::cp_async16(a_tile_b_tile_write + (thread_x * 8 ^ (thread_x >> 3 & 3) * 8) + (row_1 * 4 + thread_y) * 256 + 2560, b + ((row_1 * 32 + (bn * 64 + t49)) * 8 + vec_base_s_1) * 8, 16);
+            const uint32_t moved0_s_1 = uint32_t(chunk);
+            {
+              const uint32_t moved1_s_1 = uint32_t(chunk);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 2560, b + int32_t(copy_offset[1] + moved0_s_1 * 32u), 16);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 3584, b + int32_t(copy_offset[1] + moved1_s_1 * 32u + 2048u), 16);
             }
           }
         }
@@ -76,15 +83,16 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     }
     hconv::cp_async_commit();
     hconv::bfloat16 *const a_tile_b_tile_read = a_tile_b_tile + now[1] * 4608;
+    hconv::bfloat16 *const a_tile_b_tile_place0 = a_tile_b_tile_read + int32_t(read_place[0]);
     // consume b_tile
     // consume a_tile
     const uint64_t b_descriptor = hconv::matrix_descriptor<64>(a_tile_b_tile_read + 2560);
-    hconv::load_matrix_x4(a_fragments, a_tile_b_tile_read + ((thread_x >> 4) + (thread_y * 16 + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5) * 8);
+    hconv::load_matrix_x4(a_fragments, a_tile_b_tile_place0);
     hconv::wgmma_fence();
     hconv::wgmma_bf16<64, 2, 16, 1>(sum_0, a_fragments, b_descriptor);
     hconv::wgmma_commit();
     hconv::wgmma_wait<1>();
-    hconv::load_matrix_x4(a_fragments + 4, a_tile_b_tile_read + ((thread_x >> 4) + (thread_y * 16 + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5) * 8 + 16);
+    hconv::load_matrix_x4(a_fragments + 4, a_tile_b_tile_place0 + 16);
     hconv::wgmma_fence();
     hconv::wgmma_bf16<64, 2, 16, 1>(sum_0, a_fragments + 4, b_descriptor + uint64_t(2ull));
     hconv::wgmma_commit();

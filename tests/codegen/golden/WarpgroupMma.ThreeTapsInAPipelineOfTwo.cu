@@ -19,9 +19,19 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     }
   }
   __syncthreads();
-  const int32_t t54 = (thread_x >> 2) + thread_y * 8;
   int32_t now[2];
   int32_t ahead[2];
+  uint32_t copy_place[3];
+  uint32_t copy_offset[2];
+  uint32_t copy_mask[1];
+  uint32_t read_place[1];
+  read_place[0] = hconv::kept((uint32_t(thread_y) * 80u + ((uint32_t(thread_x >> 3 & 1) * 8u + uint32_t(thread_x & 7)) * 5u + uint32_t(thread_x >> 4))) * 8u);
+  copy_offset[0] = hconv::kept((uint32_t(thread_y) * 64u + (uint32_t(thread_x >> 2) * 8u + uint32_t(thread_x & 3))) * 8u);
+  copy_place[0] = hconv::kept((uint32_t(thread_y) * 40u + (uint32_t(thread_x >> 2) * 5u + uint32_t(thread_x & 3))) * 8u);
+  copy_offset[1] = hconv::kept((uint32_t(thread_y) * 64u + (uint32_t(bn) * 512u + (uint32_t(thread_x >> 2) * 8u + uint32_t(thread_x & 3)))) * 8u);
+  copy_place[1] = hconv::kept(uint32_t((thread_y * 32 + thread_x) * 8 ^ (thread_x >> 3) * 8));
+  copy_place[2] = hconv::kept(uint32_t((thread_y * 32 + thread_x) * 8 + 1024 ^ (thread_x >> 3) * 8));
+  copy_mask[0] = hconv::kept((thread_x >> 2) + thread_y * 8 < 2 ? 1u : 0u);
   ahead[0] = 0;
   ahead[1] = 0;
   now[0] = 0;
@@ -29,18 +39,27 @@ extern "C" __global__ void __launch_bounds__(128, 1)
   hconv::half *const a_tile_b_tile_write = a_tile_b_tile + ahead[1] * 9984;
   const int32_t chunk = ahead[0];
   // produce a_tile
-  const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
-  const int32_t t65 = vec_base_s - chunk * 4;
-  for (int row = 0; row < 3; row++) {
-    if (row < (65 - t54 >> 5) + 1) {
-      hconv::cp_async16(a_tile_b_tile_write + ((row * 32 + t54) * 5 + t65) * 8, a + ((row * 32 + t54) * 8 + vec_base_s) * 8, 16);
-    }
+  const uint32_t moved2_s = uint32_t(chunk);
+  const uint32_t moved0_s = uint32_t(chunk);
+  const uint32_t moved1_s = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 32u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 1280, a + int32_t(copy_offset[0] + moved1_s * 32u + 2048u), 16);
+  if ((copy_mask[0] & 1) != 0u) {
+    hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 2560, a + int32_t(copy_offset[0] + moved2_s * 32u + 4096u), 16);
   }
   // produce b_tile
-  const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
-  for (int row_1 = 0; row_1 < 6; row_1++) {
-    hconv::cp_async16(a_tile_b_tile_write + (((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3)) * 8 ^ ((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3) >> 3 & 3) * 8) + (row_1 * 32 + ((thread_x >> 2) + thread_y * 8) >> 6) * 2048 + 3840, b + ((row_1 * 32 + t54 >> 6) * 1024 + ((bn * 64 + (row_1 * 32 + t54 & 63)) * 8 + vec_base_s_1)) * 8, 16);
-  }
+  const uint32_t moved2_s_1 = uint32_t(chunk);
+  const uint32_t moved0_s_1 = uint32_t(chunk);
+  const uint32_t moved1_s_1 = uint32_t(chunk);
+  const uint32_t moved5_s = uint32_t(chunk);
+  const uint32_t moved4_s = uint32_t(chunk);
+  const uint32_t moved3_s = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 3840, b + int32_t(copy_offset[1] + moved0_s_1 * 32u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 3840, b + int32_t(copy_offset[1] + moved1_s_1 * 32u + 2048u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 5888, b + int32_t(copy_offset[1] + moved2_s_1 * 32u + 8192u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 5888, b + int32_t(copy_offset[1] + moved3_s * 32u + 10240u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 7936, b + int32_t(copy_offset[1] + moved4_s * 32u + 16384u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 7936, b + int32_t(copy_offset[1] + moved5_s * 32u + 18432u), 16);
   ahead[0] = ahead[0] + 1;
   ahead[1] = ahead[1] == 1 ? 0 : ahead[1] + 1;
   hconv::cp_async_commit();
@@ -56,21 +75,42 @@ extern "C" __global__ void __launch_bounds__(128, 1)
           const int32_t chunk = ahead[0];
           // produce a_tile
           {
-            const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
+            const uint32_t moved2_s = uint32_t(chunk);
             {
-              const int32_t t65 = vec_base_s - chunk * 4;
-              for (int row = 0; row < 3; row++) {
-                if (row < (65 - t54 >> 5) + 1) {
-                  hconv::cp_async16(a_tile_b_tile_write + ((row * 32 + t54) * 5 + t65) * 8, a + ((row * 32 + t54) * 8 + vec_base_s) * 8, 16);
+              const uint32_t moved0_s = uint32_t(chunk);
+              {
+                const uint32_t moved1_s = uint32_t(chunk);
+                hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 32u), 16);
+                hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 1280, a + int32_t(copy_offset[0] + moved1_s * 32u + 2048u), 16);
+                if ((copy_mask[0] & 1) != 0u) {
+                  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 2560, a + int32_t(copy_offset[0] + moved2_s * 32u + 4096u), 16);
                 }
               }
             }
           }
           // produce b_tile
           {
-            const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
-            for (int row_1 = 0; row_1 < 6; row_1++) {
-              hconv::cp_async16(a_tile_b_tile_write + (((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3)) * 8 ^ ((row_1 * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3) >> 3 & 3) * 8) + (row_1 * 32 + ((thread_x >> 2) + thread_y * 8) >> 6) * 2048 + 3840, b + ((row_1 * 32 + t54 >> 6) * 1024 + ((bn * 64 + (row_1 * 32 + t54 & 63)) * 8 + vec_base_s_1)) * 8, 16);
+            const uint32_t moved2_s_1 = uint32_t(chunk);
+            {
+              const uint32_t moved0_s_1 = uint32_t(chunk);
+              {
+                const uint32_t moved1_s_1 = uint32_t(chunk);
+                {
+                  const uint32_t moved5_s = uint32_t(chunk);
+                  {
+                    const uint32_t moved4_s = uint32_t(chunk);
+                    {
+                      const uint32_t moved3_s = uint32_t(chunk);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 3840, b + int32_t(copy_offset[1] + moved0_s_1 * 32u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 3840, b + int32_t(copy_offset[1] + moved1_s_1 * 32u + 2048u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 5888, b + int32_t(copy_offset[1] + moved2_s_1 * 32u + 8192u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 5888, b + int32_t(copy_offset[1] + moved3_s * 32u + 10240u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 7936, b + int32_t(copy_offset[1] + moved4_s * 32u + 16384u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 7936, b + int32_t(copy_offset[1] + moved5_s * 32u + 18432u), 16);
+                    }
+                  }
+                }
+              }
             }
           }
         }
@@ -80,16 +120,17 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     }
     hconv::cp_async_commit();
     hconv::half *const a_tile_b_tile_read = a_tile_b_tile + now[1] * 9984;
+    hconv::half *const a_tile_b_tile_place0 = a_tile_b_tile_read + int32_t(read_place[0]);
     // consume b_tile
     // consume a_tile
     for (int r_y = 0; r_y < 3; r_y++) {
       const uint64_t b_descriptor = hconv::matrix_descriptor<64>(a_tile_b_tile_read + r_y * 2048 + 3840);
-      hconv::load_matrix_x4(a_fragments, a_tile_b_tile_read + ((thread_x >> 4) + (thread_y * 16 + r_y + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5) * 8);
+      hconv::load_matrix_x4(a_fragments, a_tile_b_tile_place0 + r_y * 40);
       hconv::wgmma_fence();
       hconv::wgmma_f16<64, 2, 16, 1>(sum_0, a_fragments, b_descriptor);
       hconv::wgmma_commit();
       hconv::wgmma_wait<1>();
-      hconv::load_matrix_x4(a_fragments + 4, a_tile_b_tile_read + ((thread_x >> 4) + (thread_y * 16 + r_y + ((thread_x >> 3 & 1) * 8 + (thread_x & 7))) * 5) * 8 + 16);
+      hconv::load_matrix_x4(a_fragments + 4, a_tile_b_tile_place0 + r_y * 40 + 16);
       hconv::wgmma_fence();
       hconv::wgmma_f16<64, 2, 16, 1>(sum_0, a_fragments + 4, b_descriptor + uint64_t(2ull));
       hconv::wgmma_commit();
