@@ -5,10 +5,10 @@ from __future__ import annotations
 import collections
 import random
 
+from .finals import run_ms
 from .problem import Problem
 from .search import Plan
 from .space import candidate_of
-from .finals import run_ms
 
 SAMPLED = 2000
 BUILD_SECONDS, MEASURE_SECONDS = {"cuda": 8.0, "cpu": 4.0}, {"cuda": 0.25, "cpu": 0.5}

@@ -35,12 +35,14 @@ class Measuring:
         self.trial = len(self.known)
         self.new = 0
         self.shipped, self.best = set(), None
-        self._maker, self._stored = None, None
+        self._maker, self._stored, self._type = None, None, None
 
     def begin(self, problem: Problem, shipped: set) -> None:
         """`shipped`: names of the variants that are in the library itself."""
+        if self._type not in (None, problem.type):
+            self.pool.close()  # no candidate of one type serves another
         self.pool.rest()
-        self.shipped, self.best = shipped, None
+        self.shipped, self.best, self._type = shipped, None, problem.type
 
     # --- What is known ------------------------------------------------------------------------------------------------
 
@@ -98,7 +100,8 @@ class Measuring:
         return worker.Request(str(built.library), candidate.variant, candidate.algorithm, problem,
                               str(self._cases(problem)), str(printed / f"{candidate.variant}.txt"), budget,
                               give_up_ms=GIVE_UP * self.best if self.best and not round else math.inf,
-                              checks=FINAL_CHECKS if round else cases.NAMES, again=bool(round))
+                              checks=FINAL_CHECKS if round else cases.NAMES,
+                              again=round == self.settings.rounds)
 
     # --- Measurements -------------------------------------------------------------------------------------------------
 
@@ -149,7 +152,7 @@ class Measuring:
     def _append(self, problem, candidate, round: int, built: Built, outcome: Outcome, seconds: float) -> dict:
         samples, rejected, status, reason = [], 0, outcome.status, outcome.reason
         if status == "ok":
-            samples, outliers = intervals.without_outliers(outcome.value[0])
+            samples, outliers = intervals.without_outliers([float(f"{ms:.6g}") for ms in outcome.value[0]])
             rejected = outcome.value[1] + outliers
             if len(samples) < worker.LEAST_SAMPLES:
                 status, reason = "rejected", f"{rejected} samples were disturbed, and {len(samples)} are too few."

@@ -63,6 +63,10 @@ class Memory:
         return last.transpose(0, 3, 1, 2) if self.problem.on_cpu else View(last, 0, values.shape,
                                                                            channels_last(values.shape))
 
+    def copy(self, image, values):
+        """Another image of the same values."""
+        return self.image(values)
+
     def output(self, shape):
         return Output(self, shape)
 
@@ -136,6 +140,9 @@ class TorchMemory:
 
     def image(self, values):
         return self.vector(values).contiguous(memory_format=self.order)
+
+    def copy(self, image, values):
+        return image.clone(memory_format=self.torch.preserve_format)
 
     def output(self, shape):
         return TorchOutput(self, shape)

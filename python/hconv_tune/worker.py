@@ -19,7 +19,7 @@ from hconv_measure.runs import runs_for
 
 from . import cases, nvml
 from .intervals import median
-from .memory import Memory, TorchMemory, memory_of
+from .memory import TorchMemory, memory_of
 from .problem import Problem
 
 ROTATED = 3              # copies of x that runs take in turn
@@ -33,7 +33,8 @@ WARM_MS = 5              # of runs before the first batch: a GPU that was idle r
 @dataclasses.dataclass(frozen=True)
 class Request:
     """One measurement. `budget` is seconds of timed runs, at most `runs` of them; what is slower than `give_up_ms` after
-    the first of them is timed no further. `checks` are the cases that it has to pass first; `again`: also after timing."""
+    the first of them is timed no further. `checks` are the cases that it has to pass first, `normal` also after timing if
+    `again`."""
 
     library: str
     variant: str
@@ -112,7 +113,8 @@ class Held:
         self.error, self.case, self.output, x, (plan, packed, run) = check_case(request, memory, "normal")
         bytes_of_x = 4 * math.prod(self.case.x.shape)
         copies = max(1, min(ROTATED, ROTATED_BYTES // max(bytes_of_x, 1)))
-        others = [memory.image(cases.load(request.problem, Path(request.cases), "normal").x) for _ in range(copies - 1)]
+        values = cases.load(request.problem, Path(request.cases), "normal").x
+        others = [memory.copy(x, values) for _ in range(copies - 1)]
         self.calls = [run] + [plan.prepare(other, packed, out=run.out) for other in others]
         memory.rest()
 
@@ -236,5 +238,3 @@ def redirect(path: str) -> None:
     os.dup2(file, 2)
     os.close(file)
 
-
-__all__ = ["Held", "Memory", "Request", "Unusable", "check_case", "serve", "time_on_cpu", "time_on_gpu"]
