@@ -29,6 +29,12 @@ def _environment(**values) -> None:
     _native.library().hconv_reload_environment()
 
 
+def _chosen(explained: dict) -> str:
+    """As a plan names it; explaining needs no device."""
+    name, product, split = (explained.get(key) for key in ("variant", "product", "split"))
+    return "+".join([name["name"], *([product["name"]] if product else []), *([str(split["parts"])] if split else [])])
+
+
 def listing(library: str, asked, table: str, tell) -> None:
     """Tells for each of `asked`, pairs of a Problem and names of variants, (the variant that the library takes by itself
     or "", {name: modelled cost} of those that it has and that can compute the problem). The cost is None on a CPU.
@@ -41,7 +47,7 @@ def listing(library: str, asked, table: str, tell) -> None:
         question, costs = _problem(problem), {}
         _environment(**({"HCONV_TUNED_FILE": table} if table else {}))
         try:
-            choice = hconv.Plan(question).variant
+            choice = _chosen(hconv.explain(question))
         except hconv.Error:
             choice = ""
         for name in names:
