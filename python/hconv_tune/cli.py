@@ -18,7 +18,7 @@ from .builder import Builder, BuildFolder, BuildFolderError
 from .candidate import shipped_candidates
 from .listing import Listing
 from .log import Log, LogError, read
-from .measuring import Measuring
+from .measuring import Measuring, NoCases
 from .options import parse, problems_of
 from .pool import Pool
 from .problem import ROOT
@@ -152,7 +152,12 @@ def tune(options, console) -> int:
                 undecided += 1
                 continue
             key = table.key_of(settings.device["arch"], problem.type, problem.mode, problem.layout, problem.extents)
-            result = tuning.tune(problem, time.monotonic() + left, entries.get(key), "\n".join(rows), end)
+            try:
+                result = tuning.tune(problem, time.monotonic() + left, entries.get(key), "\n".join(rows), end)
+            except NoCases as reason:
+                progress.note(str(reason))
+                undecided += 1
+                continue
             for reason, count in result.rejections.most_common(3):
                 progress.note(f"{count} x {reason}")
             if result.entry is None:

@@ -9,6 +9,7 @@ import time
 from . import intervals
 from .finals import chosen, run_ms
 from .listing import pruned
+from .measuring import NoCases
 from .problem import Problem
 
 AGAINST = 2    # the fastest, besides what the library chooses
@@ -42,7 +43,11 @@ def measure(problems, settings, measuring, listing, progress, end: float) -> lis
         shipped, choice, costs = listing.of(problem)
         first, left_out = pruned(shipped, costs, (choice,), settings.prune)
         measuring.begin(problem, {c.variant for c in shipped})
-        measuring.evaluate(problem, first)
+        try:
+            measuring.evaluate(problem, first)
+        except NoCases as reason:
+            progress.note(str(reason))
+            continue
         names = {c.variant: c for c in first}
         ranked = sorted((r for r in measuring.records(problem, 0) if r["variant"] in names),
                         key=lambda r: (r["median_ms"], r["variant"]))

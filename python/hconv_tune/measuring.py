@@ -27,7 +27,13 @@ def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+class NoCases(RuntimeError):
+    """A problem's data or reference could not be made; the text says why."""
+
+
 class Measuring:
+    """Of one run of the tuner. `settings` are the tuner's."""
+
     def __init__(self, settings, log: Log, builder: Builder, runner: Runner, pool: Pool, progress):
         self.settings, self.log, self.builder, self.runner = settings, log, builder, runner
         self.pool, self.progress = pool, progress
@@ -84,7 +90,7 @@ class Measuring:
         told = self._maker.answer(CASES_SECONDS)
         if isinstance(told, Outcome):
             self._maker = None
-            raise RuntimeError(f"The reference of {problem} could not be computed: {told.reason}")
+            raise NoCases(f"The reference of {problem} could not be computed: {told.reason}")
         self._stored = folder, problem.layout
         return folder
 
@@ -113,9 +119,10 @@ class Measuring:
             built = dict(zip(todo, pool.map(self._library, todo)))
         for record in (self.measured(problem, c, 0) for c in candidates if c not in built):
             self._better(record)
-        for at in range(0, len(todo), self.pool.most):
+        each = min(self.pool.side_by_side, self.pool.most)
+        for at in range(0, len(todo), each):
             if not deadline or time.monotonic() < deadline:
-                self._turns(problem, todo[at:at + self.pool.most], built)
+                self._turns(problem, todo[at:at + each], built)
         return [(self.measured(problem, c, 0) or {"median_ms": None})["median_ms"] for c in candidates]
 
     def _turns(self, problem: Problem, candidates, built: dict) -> None:

@@ -67,7 +67,8 @@ class Tuner:
         if self.settings.algorithms:
             own = [c for c in own if c.algorithm in self.settings.algorithms or c.variant in serving]
         first, left_out = pruned(own, costs, serving, self.settings.prune)
-        start, plan = time.monotonic(), plan_of(problem, self.settings.algorithms)
+        start = time.monotonic()
+        until, plan = start + SEARCH_SHARE * (deadline - start), plan_of(problem, self.settings.algorithms)
         if self.settings.only_built:
             plan = only(plan, self.measuring.builder.candidates(problem))
         self.progress.problem(problem, plan, incumbent, len(first), len(left_out))
@@ -76,8 +77,8 @@ class Tuner:
                         self.settings.seed, self.settings.jobs, self.progress.searched)
         search.start_with(own)
         search.found.update({c.variant: None for c in left_out})
-        search.found.update(zip((c.variant for c in first), self.measuring.evaluate(problem, first, deadline)))
-        search.run(self.settings.trials + len(left_out), start + SEARCH_SHARE * (deadline - start))
+        search.found.update(zip((c.variant for c in first), self.measuring.evaluate(problem, first, until)))
+        search.run(self.settings.trials + len(left_out), until)
         candidates = {c.variant: c for c in [*own, *self.measuring.seen(problem)]}
         finals = Finals(self.settings, self.measuring, self.progress)
         timed = finals.run(problem, serving, candidates, names, deadline if end is None else end)

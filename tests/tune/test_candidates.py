@@ -199,7 +199,7 @@ def test_texts(tuned, build_dir, capsys):
 
 @pytest.mark.parametrize("arguments, sentence", [
     (["--shapes", "1,2,3"], "has 3 fields"), (["--budget", "0"], "is no time"), (["--types", "f64"], '"f64" is none of'),
-    (["--rounds", "0"], "is no whole number above 0"), (["--trials", "-1"], "expected one argument"),
+    (["--rounds", "0"], "is no whole number above 0"), (["--trials", "-1"], '"-1" is no whole number'),
     (["--trials", "x"], '"x" is no whole number'), (["--prune", "0.5"], "neither 0 nor a number of at least 1"),
     (["--layouts", "chwn"], '"chwn" is none of'), (["--only-built", "--build-only"], "not for one call"),
     (["--build", "/nowhere"], "holds no finished build")])
