@@ -9,10 +9,10 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-try:
-    from hconv_tune.cli import main
-except ModuleNotFoundError as missing:
-    sys.exit(f"autotune: {missing}; requirements.txt and requirements-tune.txt list what it needs")
-
+# Processes that measure import this file too, and need none of the search's modules.
 if __name__ == "__main__":
+    try:
+        from hconv_tune.cli import main
+    except ModuleNotFoundError as missing:
+        sys.exit(f"autotune: {missing}; requirements.txt and requirements-tune.txt list what it needs")
     sys.exit(main())

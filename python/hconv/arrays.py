@@ -55,7 +55,10 @@ def parse_device(device) -> DLDevice:
 
 
 class DeviceArray:
-    """Memory of the library's own allocator on a device, with a shape and a type; freed with the object."""
+    """Memory of the library's own allocator on a device, with a shape and a type; freed with the object. `strides`: in
+    elements, None where it is row-major."""
+
+    strides = None
 
     def __init__(self, shape, dtype="float32", device="cuda"):
         self.shape = tuple(int(extent) for extent in shape)
@@ -115,7 +118,7 @@ class Descriptor:
     def __init__(self, array, name: str):
         self.array = array
         if isinstance(array, DeviceArray):
-            pointer, shape, strides, device = array.data.value, array.shape, None, array.device
+            pointer, shape, strides, device = array.data.value, array.shape, array.strides, array.device
         elif is_torch(array):
             index = array.device.index or 0
             pointer, shape, strides = array.data_ptr(), tuple(array.shape), tuple(array.stride())

@@ -23,8 +23,9 @@ class GpuClock:
     def synchronize(self) -> None:
         self.torch.cuda.synchronize()
 
-    def samples(self, calls, count: int) -> list:
-        """Milliseconds of `count` runs, of the callables in turn, each with the L2 cache cleared before it."""
+    def samples(self, calls, count: int, during=lambda: None) -> list:
+        """Milliseconds of `count` runs, of the callables in turn, each with the L2 cache cleared before it. `during` is
+        called while they run."""
         event, pairs = self.torch.cuda.Event, []
         for run in range(count):
             self.cache.zero_()
@@ -33,6 +34,7 @@ class GpuClock:
             calls[run % len(calls)]()
             pair[1].record()
             pairs.append(pair)
+        during()
         self.synchronize()
         return [start.elapsed_time(end) for start, end in pairs]
 

@@ -22,6 +22,7 @@ class Problem:
     mode: str
     extents: tuple
     pad: tuple = (0, 0, 0, 0)
+    layout: str = "nchw"
 
     @classmethod
     def of(cls, shape: Shape, target: str, type: str, mode: str) -> Problem:
@@ -38,7 +39,7 @@ class Problem:
 
     @property
     def label(self) -> str:
-        return f"{self.shape} {self.type} {self.mode}"
+        return f"{self.shape} {self.type} {self.mode}" + (f" {self.layout}" if self.layout != "nchw" else "")
 
     @property
     def flops(self) -> float:
@@ -189,7 +190,8 @@ def _problem(record) -> Problem:
         extents, padding = (), ()
     if len(extents) != 7 or len(padding) != 4:
         raise ValueError(f"shape is {shape!r} and pad {pad!r}, expected 'B,C,H,W,KH,KW,OC' and four paddings.")
-    problem = Problem(_device(record), _text(record, "type"), _text(record, "mode"), extents, padding)
+    problem = Problem(_device(record), _text(record, "type"), _text(record, "mode"), extents, padding,
+                      _text(record, "layout", "nchw"))
     if min(problem.convolution.output) < 1:
         raise ValueError(f"shape is {shape!r}, expected one with an output: the kernel is larger than the "
                          "padded image.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
-from .problem import LAYOUT, Problem  # before manifest: it adds the path
+from .problem import LAYOUTS, Problem  # before manifest: it adds the path
 
 import manifest  # noqa: E402  isort: skip
 
@@ -37,6 +38,8 @@ class Candidate:
         if self.algorithm == "transform":
             parts = [("transform", self.type, FFT_KEYS),
                      ("spectral_product", "f32", [key for key in order if key not in FFT_KEYS])]
+        if "layout" in values:
+            values["layout"] = LAYOUTS[values["layout"]]
         return [" ".join([algorithm, type, self.target, *(f"{key}={values[key]}" for key in keys)])
                 for algorithm, type, keys in parts]
 
@@ -47,8 +50,7 @@ class Candidate:
     @property
     def variant(self) -> str:
         """What HCONV_VARIANT takes: the name, behind a '+' the product's of transform or the parts of a split variant."""
-        parts = dict(self.parameters).get("parts")
-        return "+".join([variant.name for variant in self.variants()] + ([str(parts)] if parts else []))
+        return _name(self)
 
     def helpers(self) -> list[str]:
         """Rows of the kernels that lay out weights and x for this one."""
@@ -56,16 +58,30 @@ class Candidate:
         memory = "cuda" if self.target == "cuda" else "cpu"
         packs = [f"pack {bits} {memory}"] if self.algorithm != "transform" else []
         sums = [f"sum_parts {self.type} cuda"] if "parts" in dict(self.parameters) else []
-        return packs + (["pack_input b16 cuda"] if self.algorithm in ("mma", "wgmma") else []) + sums
+        if self.algorithm in ("mma", "wgmma"):
+            packs.append("pack_input b16 cuda" + (" layout=nhwc" if "layout" in dict(self.parameters) else ""))
+        return packs + sums
+
+
+@functools.lru_cache(maxsize=4096)
+def _name(candidate: Candidate) -> str:
+    parts = dict(candidate.parameters).get("parts")
+    return "+".join([variant.name for variant in candidate.variants()] + ([str(parts)] if parts else []))
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(manifest_text: str) -> tuple:
+    return tuple(manifest.parse(manifest_text))
 
 
 def shipped_candidates(manifest_text: str, problem: Problem) -> list[Candidate]:
-    """The candidates that the manifest already has for a problem's type and target, in the layout that is tuned; of
-    transform each with each product, of split variants each in each number of parts that divides the problem's steps."""
+    """The candidates that the manifest already has for a problem's type, target and layout; of transform each with each
+    product, of split variants each in each number of parts that divides the problem's steps. Variants of nchw serve nhwc
+    too, behind a conversion. Whether one can compute the problem is the library's to say (questions.listing)."""
     found, transforms, products = [], [], []
-    for variant in manifest.parse(manifest_text):
+    for variant in _parsed(manifest_text):
         if variant.target != problem.target or variant.algorithm == "sum_parts" or \
-                variant.params.get("layout", 0) != manifest.LAYOUTS.index(LAYOUT):
+                variant.params.get("layout", 0) > LAYOUTS.index(problem.layout):
             continue
         if variant.algorithm == "spectral_product":
             products.append(variant)

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import numpy
@@ -22,8 +25,8 @@ from hconv_measure.shapes import Shape
 from .problem import Problem
 
 NAMES = ("integers", "normal", "border_integers", "border_magnitudes")
-# Direct sums on the host beyond this many operations take minutes; a GPU has seconds for them.
-HOST_OPERATIONS = 2e10
+HOST_OPERATIONS = 1e8  # beyond them a GPU is quicker
+TAPS = 128             # of a kernel, beyond which Fourier transforms are
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,30 +74,51 @@ def convolve(x, w, bias, padding) -> numpy.ndarray:
     return y.reshape(batch, oc, oh, ow)
 
 
-def _convolve_on_gpu(x, w, padding) -> numpy.ndarray:
+def _convolve_on_gpu(x, w, padding, whole: bool) -> numpy.ndarray:
+    """The same by PyTorch: a product a tap too, and Fourier transforms where those are many."""
     import torch
-    from hconv_measure.data import DIRECT_FLOPS, reference_direct, reference_fft
+    from hconv_measure.data import reference_fft
     x, w = torch.from_numpy(x).cuda(), torch.from_numpy(w).cuda()
-    oc, channels, kh, kw = w.shape
-    operations = 2.0 * x.shape[0] * oc * x.shape[2] * x.shape[3] * channels * kh * kw
-    compute = reference_direct if operations < DIRECT_FLOPS else reference_fft
     with torch.no_grad():
-        return compute(x, w, padding).cpu().numpy()
+        if w.shape[2] * w.shape[3] <= TAPS:
+            return _products_of_taps(torch, x, w, padding).cpu().numpy()
+        y = reference_fft(x, w, padding)
+        return (y.round() if whole else y).cpu().numpy()  # integers come out a little beside themselves
+
+
+def _products_of_taps(torch, x, w, padding):
+    top, bottom, left, right = padding
+    x = torch.nn.functional.pad(x.double(), (left, right, top, bottom))
+    batch, channels, height, width = x.shape
+    oc, _, kh, kw = w.shape
+    w, oh, ow = w.double(), height - kh + 1, width - kw + 1
+    y = torch.zeros((batch, oc, oh * ow), dtype=torch.float64, device=x.device)
+    for row in range(kh):
+        for column in range(kw):
+            y += w[:, :, row, column] @ x[:, :, row:row + oh, column:column + ow].reshape(batch, channels, oh * ow)
+    return y.view(batch, oc, oh, ow)
+
+
+def _gpu_serves() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
 
 
 def _reference(shape: Shape, x, w, bias, on_gpu: bool, whole: bool) -> numpy.ndarray:
-    if not on_gpu or shape.flops < HOST_OPERATIONS:
+    if not on_gpu or shape.flops < HOST_OPERATIONS or not _gpu_serves():
         return convolve(x, w, bias, shape.padding)
-    y = _convolve_on_gpu(x, w, shape.padding)
-    if whole:  # through Fourier transforms integers come out a little beside themselves
-        y = numpy.rint(y)
+    y = _convolve_on_gpu(x, w, shape.padding, whole)
     return y if bias is None else y + bias.astype(numpy.float64)[:, None, None]
 
 
-def border_shape(shape: Shape) -> Shape:
-    """Small, with the problem's kernel."""
-    kh, kw = shape.kernel_height, shape.kernel_width
-    return Shape(2, 5, kh + 6, kw + 21, kh, kw, 19, (1, 0, 2, 1))
+def border_shape(problem: Problem) -> Shape:
+    """Small, with the problem's kernel. Kernels of nhwc write 8 channels at once, and serve no other numbers of them."""
+    kh, kw = problem.shape.kernel_height, problem.shape.kernel_width
+    oc = 24 if problem.layout == "nhwc" and problem.shape.out_channels % 8 == 0 else 19
+    return Shape(2, 5, kh + 6, kw + 21, kh, kw, oc, (1, 0, 2, 1))
 
 
 def _integers(shape: Shape, random, type: str, with_bias: bool):
@@ -137,7 +161,7 @@ def _w_size(shape):
 def make_case(problem: Problem, name: str) -> Case:
     """The same numbers each time."""
     border = name.startswith("border_")
-    shape = border_shape(problem.shape) if border else problem.shape
+    shape = border_shape(problem) if border else problem.shape
     fill = {"integers": _integers, "normal": _normal, "magnitudes": _magnitudes}[name.removeprefix("border_")]
     random = numpy.random.default_rng([NAMES.index(name), *problem.extents])
     x, w, bias = fill(shape, random, problem.type, border)
@@ -149,54 +173,90 @@ def make_case(problem: Problem, name: str) -> Case:
     return Case(name, shape, x, w, bias, y, scale)
 
 
+def _place(problem: Problem, folder: Path, name: str) -> Path:
+    """Only the border cases depend on the layout."""
+    return folder / (f"{name}_{problem.layout}" if name.startswith("border_") else name)
+
+
 def store(problem: Problem, folder: Path) -> None:
-    """Writes all cases of a problem, from which processes map them."""
+    """Writes all cases of a problem that are not there, for processes to map."""
     for name in NAMES:
-        case, place = make_case(problem, name), folder / name
-        place.mkdir(parents=True, exist_ok=True)
+        place = _place(problem, folder, name)
+        if place.exists():
+            continue
+        case, partial = make_case(problem, name), place.with_name(f"{place.name}.{os.getpid()}")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
         for field in ("x", "w", "bias", "reference", "scale"):
             value = getattr(case, field)
             if value is not None:
-                numpy.save(place / f"{field}.npy", value)
+                numpy.save(partial / f"{field}.npy", value)
+        partial.rename(place)  # a process that is killed leaves no half of a case
 
 
 def load(problem: Problem, folder: Path, name: str) -> Case:
-    place = folder / name
+    place = _place(problem, folder, name)
     arrays = [numpy.load(place / f"{field}.npy", mmap_mode="r") if (place / f"{field}.npy").exists() else None
               for field in ("x", "w", "bias", "reference", "scale")]
-    return Case(name, border_shape(problem.shape) if name.startswith("border_") else problem.shape, *arrays)
+    return Case(name, border_shape(problem) if name.startswith("border_") else problem.shape, *arrays)
 
 
-def _norms(case: Case) -> numpy.ndarray:
+def moved(case: Case, arrays: dict) -> Case:
+    """The case with other arrays of the same numbers."""
+    return dataclasses.replace(case, **arrays)
+
+
+class _Host:
+    """What checks need of numpy."""
+
+    double = staticmethod(lambda values: numpy.asarray(values, numpy.float64))
+    rounded = staticmethod(lambda exact, type: untyped(typed(exact.astype(numpy.float32), type), type))
+    found = staticmethod(untyped)
+    isnan, sqrt = staticmethod(numpy.isnan), staticmethod(numpy.sqrt)
+
+
+class _Tensors:
+    """The same of PyTorch."""
+
+    def __init__(self, torch):
+        types = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+        self.double = lambda values: values.double()
+        self.rounded = lambda exact, type: exact.float().to(types[type]).double()
+        self.found = lambda y, type: y.double()
+        self.isnan, self.sqrt = torch.isnan, torch.sqrt
+
+
+def _norms(case: Case, on) -> numpy.ndarray:
     """For each output the sum over the channels of the 2-norm of x, all of the image, times that of its weights."""
-    x = numpy.sqrt((numpy.asarray(case.x, numpy.float64) ** 2).sum(axis=(2, 3)))
-    w = numpy.sqrt((numpy.asarray(case.w, numpy.float64) ** 2).sum(axis=(2, 3)))
+    x, w = (on.sqrt((on.double(values) ** 2).sum((2, 3))) for values in (case.x, case.w))
     norms = x @ w.T
     if case.bias is not None:
-        norms = norms + abs(numpy.asarray(case.bias, numpy.float64))[None, :]
+        norms = norms + abs(on.double(case.bias))[None, :]
     return norms[:, :, None, None]
 
 
-def check(case: Case, y: numpy.ndarray, type: str, mode: str, algorithm: str) -> tuple[float, str]:
-    """(relative L2 error, "" or why y, in the library's representation, is wrong)."""
+def check(case: Case, y, type: str, mode: str, algorithm: str) -> tuple[float, str]:
+    """(relative L2 error, "" or why y, in the library's representation, is wrong). y and the case's arrays are numpy's, or
+    all of them PyTorch's."""
+    on = _Host if isinstance(y, numpy.ndarray) else _Tensors(sys.modules["torch"])
     transforms, n = algorithm == "transform", case.shape.reduction
-    exact, found = numpy.asarray(case.reference), untyped(y, type)
-    unwritten = int(numpy.isnan(found).sum())
+    exact, found = on.double(case.reference), on.found(y, type)
+    unwritten, size = int(on.isnan(found).sum()), math.prod(found.shape)
     if unwritten:
-        return math.nan, f"{unwritten} of {found.size} outputs are NaN; none should be."
+        return math.nan, f"{unwritten} of {size} outputs are NaN; none should be."
     if case.name == "normal":
         limit = (bounds.transform_bound(case.shape.in_channels, type) if transforms
                  else bounds.bound(n, type, mode if type == "f32" else "fp32"))
         return bounds.fault(found, exact, limit, n)
+    expected = on.rounded(exact, type)
     if "integers" in case.name and not transforms:
-        expected = untyped(typed(exact.astype(numpy.float32), type), type)
         differ = int((found != expected).sum())
-        return 0.0, f"{differ} of {found.size} exact sums of integers differ." if differ else ""
+        return 0.0, f"{differ} of {size} exact sums of integers differ." if differ else ""
     if transforms:
-        allowed = bounds.worst_transform(exact, _norms(case), case.shape.in_channels, type)
+        allowed = bounds.worst_transform(exact, _norms(case, on), case.shape.in_channels, type)
     else:
-        allowed = bounds.worst_sum(exact, case.scale, n, type, truncates=algorithm in ("mma", "wgmma"))
+        allowed = bounds.worst_sum(exact, on.double(case.scale), n, type, truncates=algorithm in ("mma", "wgmma"))
     with numpy.errstate(invalid="ignore"):
-        beyond = ~((abs(found - exact) <= allowed) | (found == untyped(typed(exact.astype(numpy.float32), type), type)))
+        beyond = ~((abs(found - exact) <= allowed) | (found == expected))
     count = int(beyond.sum())
-    return 0.0, f"{count} of {found.size} outputs are beyond their worst-case bound." if count else ""
+    return 0.0, f"{count} of {size} outputs are beyond their worst-case bound." if count else ""

@@ -2,106 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
+import contextlib
 import math
 import os
-import re
 import shutil
 import sys
 import time
 from pathlib import Path
 
 import rich.console
-from hconv_measure.arguments import words
-from hconv_measure.shapes import collect_shapes
 
-from . import explain, machine, table, tuner, worker
+from . import explain, loss, machine, questions, table, tuner
 from .builder import Builder, BuildFolder, BuildFolderError
 from .candidate import shipped_candidates
+from .listing import Listing
 from .log import Log, LogError, read
-from .problem import LAYOUT, MODES, ROOT, TARGETS, TYPES, Problem
+from .measuring import Measuring, NoCases
+from .options import parse, problems_of
+from .pool import Pool
+from .problem import ROOT
 from .progress import Shown
 from .runner import Runner
 from .search import Search, open_storage, plan_of
 
 import manifest  # noqa: E402  isort: skip
 
-DESCRIPTION = """Searches the schedule parameters of hconv's kernels for shapes on this machine, and writes a tuned table.
-
-Every candidate is built by the real generators and compilers, checked on adversarial data against float64, and timed in a
-process of its own. All that is measured goes into a log at once: a run that is stopped, by whatever, goes on where it was
-when it is started again with the same arguments. docs/tuning.md has the rest."""
-EXAMPLES = """examples:
-  autotune.py --dry-run --shapes shapes/perf.txt        what would be searched, and how long that takes
-  autotune.py --target cpu --shapes 1,64,58,58,3,3      all register tiles of this processor, one shape
-  autotune.py --types f32,bf16 --budget 25m             the GPU, shapes/perf.txt, 25 minutes
-  autotune.py --explain --shapes 1,64,58,58,3,3         why the winner won, from the log
-  autotune.py --build-only, then --only-built elsewhere: compile where the CPUs are, measure where the GPU is"""
-
-
 # What the server of processes imports once: PyTorch takes seconds to.
-PRELOADED = {True: ("torch", "hconv_tune.worker"), False: ("hconv_tune.worker",)}
-
-
-def seconds(text: str) -> float:
-    """"90", "90s", "25m" or "2h"."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text)
-    if not found or float(found.group(1)) == 0:
-        raise argparse.ArgumentTypeError(f'"{text}" is no time; expected a number above 0 with s, m or h behind it')
-    return float(found.group(1)) * {"": 1, "s": 1, "m": 60, "h": 3600}[found.group(2)]
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'"{text}" is no whole number above 0')
-    return int(text)
-
-
-def parse(arguments=None):
-    parser = argparse.ArgumentParser(prog="autotune.py", description=DESCRIPTION, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    add = parser.add_argument
-    add("--shapes", nargs="+", metavar="SHAPE", default=[str(ROOT / "shapes" / "perf.txt")],
-        help="B,C,H,W,KH,KW[,C_out[,pad]] or files of such lines (default: shapes/perf.txt)")
-    add("--types", type=words(TYPES), default=["f32"], help="of f32,bf16,f16 (default: f32)")
-    add("--math", type=words(MODES), default=["fp32"], help="of fp32,strict,tf32 (default: fp32)")
-    add("--target", choices=("cpu", *TARGETS), default="cuda", help="cpu: the best one that this processor has")
-    add("--threads", type=_count, default=1, help="of a CPU (default: 1, measured in processor time)")
-    add("--algorithms", type=words(tuner.ALGORITHMS), default=[], help="of direct,mma,transform (default: all)")
-    add("--trials", type=_count, default=64, help="candidates of a problem, at most (default: %(default)s)")
-    add("--rounds", type=_count, default=6, help="processes that time each finalist; fewer than 6 separate nothing")
-    add("--budget", type=seconds, default=None, metavar="TIME", help="for all problems together: 90s, 25m, 2h")
-    add("--jobs", type=_count, default=max(1, (os.cpu_count() or 2) - 1), help="builds side by side")
-    add("--seed", type=int, default=0, help="of the search (default: 0)")
-    add("--storage", metavar="WHERE", help="Optuna's storage, for one search over several processes: a URL or a file")
-    add("--build", type=Path, default=ROOT / "build" / "default", metavar="DIR", help="a finished build")
-    add("--work", type=Path, default=ROOT / "build" / "tune", metavar="DIR",
-        help="for log, candidates and references (default: build/tune)")
-    add("--log", type=Path, metavar="FILE", help="default: WORK/log.jsonl")
-    add("--table", type=Path, metavar="FILE", help="read as what serves now, and written (default: WORK/DEVICE.txt)")
-    modes = parser.add_mutually_exclusive_group()
-    for name, text in (("--dry-run", "show the search, build and measure nothing"),
-                       ("--explain", "show why each winner of the log won"),
-                       ("--build-only", "build candidates, measure nothing"),
-                       ("--only-built", "measure only what --build-only left in WORK")):
-        modes.add_argument(name, action="store_true", help=text)
-    options = parser.parse_args(arguments)
-    options.log = options.log or options.work / "log.jsonl"
-    try:
-        options.shapes = collect_shapes(options.shapes)
-    except (ValueError, OSError) as reason:
-        parser.error(str(reason))
-    if options.target == "cpu":
-        options.target = machine.best_cpu_target()
-    return options
-
-
-def problems_of(options) -> list[Problem]:
-    """One for each shape, type and mode; modes other than the first only where the type knows a difference."""
-    threads = 0 if options.target == "cuda" else options.threads
-    return [Problem(shape, type, mode, options.target, threads) for type in options.types
-            for mode in (options.math if type == "f32" else options.math[:1]) for shape in options.shapes]
+MODULES = ("hconv_tune.questions", "hconv_tune.worker")
+PRELOADED = {True: ("torch", *MODULES), False: MODULES}
 
 
 def _known(options) -> list:
@@ -158,6 +87,8 @@ def build_only(options, say) -> int:
                 say(f"  {'failed' if reason else 'built '} {candidate.variant} {reason[:160]}")
             return [None if candidate in todo and reasons[todo.index(candidate)] else 1.0 for candidate in candidates]
 
+        if not options.trials:
+            break
         say(str(problem))
         search = Search(plan_of(problem, options.algorithms), build, None, options.seed, options.jobs)
         search.start_with([])
@@ -165,38 +96,68 @@ def build_only(options, say) -> int:
     return 0
 
 
-def _device(options, runner: Runner) -> dict:
+def _device(options, library, runner: Runner) -> dict:
     if options.target != "cuda":
         return machine.cpu_device(options.target, options.threads)
-    found = runner.call(worker.gpu_device)
+    found = runner.call(questions.gpu_device, str(library))
     if found.status != "ok":
         raise BuildFolderError(f"Nothing can be measured on a GPU: {found.reason}. --target cpu tunes this processor.")
     return found.value[0]
 
 
-def tune(options, console) -> int:
+@contextlib.contextmanager
+def _parts(options, problems, console):
+    """(settings, measuring, listing, progress, the table's path and entries) of a run."""
     builder, library, runner = _builder(options), _shipped_library(options), Runner(PRELOADED[options.target == "cuda"])
-    device = _device(options, runner)
+    device = _device(options, library, runner)
     path = options.table or options.work / f"{device['arch']}.txt"
-    rows_path = path.with_suffix(".rows")
     entries = {entry.key: entry for entry in table.read(path)}
-    rows = rows_path.read_text().splitlines() if rows_path.exists() else []
-    problems = problems_of(options)
     settings = tuner.Settings(options.work, library, (ROOT / "schedules" / "variants.txt").read_text(), device,
-                              options.trials, options.rounds, options.jobs, options.seed,
-                              algorithms=tuple(options.algorithms), storage=open_storage(options.storage),
-                              only_built=options.only_built)
-    end, undecided = time.monotonic() + (options.budget or math.inf), 0
+                              options.trials, options.rounds, options.jobs, options.seed, options.measure,
+                              tuple(options.algorithms), open_storage(options.storage), options.only_built, options.prune,
+                              options.target != "cuda" if options.fresh is None else options.fresh == "yes")
+    pool = Pool(runner, options.processes, options.jobs)
+    listing = Listing(runner, library, settings.manifest_text, options.jobs,
+                      str(path.resolve()) if options.loss and path.exists() else "")
     with Shown(len(problems), console) as progress:
-        tuning = tuner.Tuner(settings, Log(options.log, progress.note), builder, runner, progress)
+        measuring = Measuring(settings, Log(options.log, progress.note), builder, runner, pool, progress)
+        try:
+            listing.ask(problems)
+            yield settings, measuring, listing, progress, path, entries
+        finally:
+            measuring.close()
+            console.print(f"{measuring.new} measurements in {pool.started} processes")
+
+
+def lose(options, console) -> int:
+    """--loss."""
+    problems, end = problems_of(options), time.monotonic() + (options.budget or math.inf)
+    with _parts(options, problems, console) as (settings, measuring, listing, progress, path, _):
+        found = loss.measure(problems, settings, measuring, listing, progress, end)
+    options.loss.parent.mkdir(parents=True, exist_ok=True)
+    options.loss.write_text(loss.rows(found))
+    console.print(rich.markup.escape(loss.summary(found, problems, path)), soft_wrap=True)
+    return 0 if len(found) == len(problems) else 1
+
+
+def tune(options, console) -> int:
+    problems, end, undecided = problems_of(options), time.monotonic() + (options.budget or math.inf), 0
+    with _parts(options, problems, console) as (settings, measuring, listing, progress, path, entries):
+        rows_path = path.with_suffix(".rows")
+        rows = rows_path.read_text().splitlines() if rows_path.exists() else []
+        tuning = tuner.Tuner(settings, measuring, listing, progress)
         for number, problem in enumerate(problems):
             left = (end - time.monotonic()) / (len(problems) - number)
             if left <= 0:
                 undecided += 1
                 continue
-            deadline = time.monotonic() + left
-            key = table.key_of(device["arch"], problem.type, problem.mode, LAYOUT, problem.extents)
-            result = tuning.tune(problem, deadline, entries.get(key), "\n".join(rows))
+            key = table.key_of(settings.device["arch"], problem.type, problem.mode, problem.layout, problem.extents)
+            try:
+                result = tuning.tune(problem, time.monotonic() + left, entries.get(key), "\n".join(rows), end)
+            except NoCases as reason:
+                progress.note(str(reason))
+                undecided += 1
+                continue
             for reason, count in result.rejections.most_common(3):
                 progress.note(f"{count} x {reason}")
             if result.entry is None:
@@ -243,7 +204,9 @@ def main(arguments=None) -> int:
         if options.explain:
             return explain_log(options, say)
         options.work.mkdir(parents=True, exist_ok=True)
-        return build_only(options, say) if options.build_only else tune(options, console)
+        if options.build_only:
+            return build_only(options, say)
+        return lose(options, console) if options.loss else tune(options, console)
     except (BuildFolderError, LogError, table.TableError, RuntimeError) as reason:
         print(f"autotune: {reason}", file=sys.stderr)
         return 2

@@ -5,13 +5,13 @@ from __future__ import annotations
 import collections
 import random
 
+from .finals import run_ms
 from .problem import Problem
 from .search import Plan
 from .space import candidate_of
-from .tuner import run_ms
 
 SAMPLED = 2000
-BUILD_SECONDS, MEASURE_SECONDS = {"cuda": 8.0, "cpu": 4.0}, {"cuda": 2.0, "cpu": 0.5}
+BUILD_SECONDS, MEASURE_SECONDS = {"cuda": 8.0, "cpu": 4.0}, {"cuda": 0.25, "cpu": 0.5}
 
 
 def _sample(plan: Plan) -> tuple[float, collections.Counter]:
@@ -51,12 +51,14 @@ def describe_plan(plan: Plan, trials: int, rounds: int, measured: int) -> tuple[
 
 
 def _key(record: dict) -> tuple:
-    return record["shape"], tuple(record["pad"]), record["type"], record["mode"], record["target"]
+    # Logs from before decisions had a layout have one alone.
+    return (record["shape"], tuple(record["pad"]), record["type"], record["mode"], record["target"],
+            record.get("layout", "nchw"))
 
 
 def of_problem(records, problem: Problem) -> list:
     """A log's records of a problem."""
-    key = (problem.token, problem.shape.padding, problem.type, problem.mode, problem.target)
+    key = (problem.token, problem.shape.padding, problem.type, problem.mode, problem.target, problem.layout)
     return [record for record in records if "pad" in record and _key(record) == key]
 
 

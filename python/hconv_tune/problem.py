@@ -15,19 +15,20 @@ from hconv_measure.shapes import Shape  # noqa: E402
 TYPES, MODES = ("f32", "bf16", "f16"), ("fp32", "strict", "tf32")
 CPU_TARGETS = ("cpu_avx512", "cpu_avx2", "cpu_baseline")
 TARGETS = ("cuda", *CPU_TARGETS)
-LAYOUTS = ("nchw", "nhwc")  # of tables
-LAYOUT = "nchw"  # the one that is tuned
+LAYOUTS = ("nchw", "nhwc")  # as the manifest numbers them
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """A shape with its type (f32, bf16, f16), mode (fp32, strict, tf32), target (of TARGETS) and, on a CPU, threads."""
+    """A shape with its type (f32, bf16, f16), mode (fp32, strict, tf32), target (of TARGETS), on a CPU threads, and the
+    layout of x and y (of LAYOUTS)."""
 
     shape: Shape
     type: str
     mode: str
     target: str
     threads: int = 0
+    layout: str = "nchw"
 
     @property
     def token(self) -> str:
@@ -52,4 +53,5 @@ class Problem:
 
     def __str__(self) -> str:
         threads = f" {self.threads} thread{'s' * (self.threads != 1)}" if self.on_cpu else ""
-        return f"{self.shape} {self.type} {self.mode} {self.target}{threads}"
+        layout = "" if self.layout == "nchw" else f" {self.layout}"
+        return f"{self.shape} {self.type} {self.mode}{layout} {self.target}{threads}"

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 class Quiet:
     """Says nothing."""
 
-    def problem(self, problem, plan, incumbent): pass  # noqa: E704
+    def problem(self, problem, plan, incumbent, shipped, left_out): pass  # noqa: E704
     def searched(self, done, total): pass  # noqa: E704
     def measurement(self, record): pass  # noqa: E704
     def decision(self, problem, record): pass  # noqa: E704
@@ -43,13 +43,15 @@ class Shown:
     def note(self, text: str) -> None:
         self._line(f"  {text}")
 
-    def problem(self, problem, plan, incumbent: str) -> None:
+    def problem(self, problem, plan, incumbent: str, shipped: int, left_out: int) -> None:
         if self.one is not None:
             self.bars.remove_task(self.one)
         self.best, self.failed = None, collections.Counter()
         size = (f"{len(plan.candidates)} candidates" if plan.candidates is not None
                 else f"{plan.combinations} combinations, sampled")
-        self._line(f"{problem}: {size}; now {incumbent or 'nothing serves it'}")
+        without = f" and {left_out} of a modelled cost too high" if left_out else ""
+        new = f" besides {size}" if plan.combinations else ""
+        self._line(f"{problem}: {shipped} shipped{without}{new}; now {incumbent or 'nothing serves it'}")
         self.one = self.bars.add_task(str(problem.shape), total=None, best="")
 
     def searched(self, done: int, total: int) -> None:

@@ -49,6 +49,13 @@ def kw_tile(value, problem):
     return f"kw_tile={value} is more than KW={width}" if value > width else ""
 
 
+def layout(value, problem):
+    if value and problem.layout == "nchw":
+        return "kernels of nhwc do not serve nchw"
+    oc = problem.shape.out_channels
+    return f"kernels of nhwc write 8 channels at once, and OC is {oc}" if value and oc % 8 else ""
+
+
 def fft_h(value, problem):
     height = problem.shape.kernel_height
     return f"KH={height} is more than the {value} rows of a tile" if height > value else ""
@@ -96,6 +103,19 @@ def product_lanes(p, problem):
 def mma_warps(p, problem):
     count = warps(p, 1)
     return "" if 1 <= count <= 16 else f"a block would have {count} warps, expected 1 to 16"
+
+
+def warpgroups(p, problem):
+    """Four neighbouring warps make a warpgroup, along channels where their number there allows it, else along pixels."""
+    across_oc = p["tile_oc"] // p["thread_oc"]
+    across_pixels = warps(p, 1) // max(across_oc, 1)
+    if across_oc % 4 == 0:
+        return ""
+    if across_pixels % 4:
+        return f"{across_oc} warps along channels and {across_pixels} along pixels are no multiple of 4 of either"
+    if p["thread_ow"] == 8 and p["thread_oh"] % 2:
+        return "a warp would have 8 pixels of an odd number of rows, which are no multiple of 16"
+    return ""
 
 
 def unrolled(p, problem):

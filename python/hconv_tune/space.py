@@ -44,7 +44,24 @@ MMA_CUDA = {
     "kw_tile": (1, 2, 3, 4, 5, 7),
     "stages": (2, 3, 4),
     "min_blocks": (1, 2, 3, 4),
+    "layout": (0, 1),
+    "store_bytes": (2, 16),
     "parts": PARTS,
+}
+WGMMA_CUDA = {
+    "tile_oc": (64, 128, 256),
+    "tile_ow": (8, 16, 32, 64, 128),
+    "tile_oh": (1, 2, 4, 8, 14, 16),
+    "thread_oc": (16, 32, 64, 128, 256),
+    "thread_ow": (8, 16, 32),
+    "thread_oh": (1, 2, 4, 14),
+    "ic": (32, 64),
+    "kh_tile": (1, 3, 4),
+    "kw_tile": (1, 3, 4, 5, 7),
+    "stages": (2, 3, 4),
+    "min_blocks": (1, 2, 3),
+    "layout": (0, 1),
+    "store_bytes": (2, 16),
 }
 TRANSFORM_CUDA = {
     "fft_h": (16, 32, 64),
@@ -91,6 +108,10 @@ def _derive_mma(p, problem):
     return {**p, **_split(p), "kw": _window_key(p, problem), "warps": rules.warps(p, 1)}
 
 
+def _derive_wgmma(p, problem):
+    return {**p, "kw": _window_key(p, problem), "warps": rules.warps(p, 1)}
+
+
 def _derive_transform(p, problem):
     return {**p, "unroll_ic": p["ic"], "warps": rules.warps(p, 32)}
 
@@ -127,13 +148,17 @@ class Space:
 _ALL = ("f32", "bf16", "f16")
 _TILE = {"tile_oc": rules.tile_oc, "tile_ow": rules.tile_ow}
 _CONV = {**_TILE, "tile_oh": rules.tile_oh, "kh_tile": rules.kh_tile, "kw_tile": rules.kw_tile}
+_TENSOR_CORES = {**_CONV, "layout": rules.layout}
 SPACES = (
     Space("direct", "cuda", _ALL, DIRECT_CUDA, _CONV,
           (rules.whole_threads, rules.whole_warps, rules.direct_lanes, rules.unrolled, rules.conv_shared,
            rules.direct_registers, rules.whole_parts), _derive_direct_cuda),
-    Space("mma", "cuda", ("bf16", "f16"), MMA_CUDA, _CONV,
+    Space("mma", "cuda", ("bf16", "f16"), MMA_CUDA, _TENSOR_CORES,
           (rules.not_strict, rules.whole_threads, rules.mma_warps, rules.conv_shared, rules.mma_registers,
            rules.whole_parts), _derive_mma),
+    Space("wgmma", "cuda", ("bf16", "f16"), WGMMA_CUDA, _TENSOR_CORES,
+          (rules.not_strict, rules.whole_threads, rules.mma_warps, rules.warpgroups, rules.conv_shared,
+           rules.mma_registers), _derive_wgmma),
     Space("transform", "cuda", _ALL, TRANSFORM_CUDA, {"fft_h": rules.fft_h, "fft_w": rules.fft_w, "tile_oc": rules.tile_oc},
           (rules.not_strict, rules.whole_threads, rules.whole_warps, rules.product_lanes, rules.product_shared,
            rules.product_registers), _derive_transform),
@@ -146,7 +171,7 @@ SPACES = (
 
 
 # What ships of these is measured with the others, but no new tiles are made.
-NOT_SEARCHED = ("wgmma",)
+NOT_SEARCHED = ()
 
 
 def spaces_of(problem: Problem, algorithms=()) -> list[Space]:

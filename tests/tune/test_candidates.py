@@ -14,6 +14,7 @@ from hconv_tune import cases, cli, table, worker
 from hconv_tune.builder import Builder, BuildFolder, BuildFolderError
 from hconv_tune.candidate import Candidate, shipped_candidates
 from hconv_tune.log import read
+from hconv_tune.pool import Pool
 from hconv_tune.problem import Problem
 from hconv_tune.runner import Runner
 
@@ -83,7 +84,9 @@ def test_a_faulty_kernel_costs_itself_only(faulty, work, tmp_path, kind):
     status, sentence = FAULTS[kind]
     request = worker.Request(str(faulty), candidate(kind).variant, "direct", PROBLEM, str(work / "cases"),
                              str(tmp_path / "output"), budget=0.01)
-    outcome = Runner(start_seconds=2 if kind == 4 else 60).measure(request, 1.0)
+    pool = Pool(Runner(start_seconds=2 if kind == 4 else 60))
+    outcome = pool.measure(request, 1.0)
+    pool.close()
     assert outcome.status == status and sentence in outcome.reason, outcome
 
 
@@ -196,7 +199,10 @@ def test_texts(tuned, build_dir, capsys):
 
 @pytest.mark.parametrize("arguments, sentence", [
     (["--shapes", "1,2,3"], "has 3 fields"), (["--budget", "0"], "is no time"), (["--types", "f64"], '"f64" is none of'),
-    (["--trials", "0"], "is no whole number above 0"), (["--build", "/nowhere"], "holds no finished build")])
+    (["--rounds", "0"], "is no whole number above 0"), (["--trials", "-1"], '"-1" is no whole number'),
+    (["--trials", "x"], '"x" is no whole number'), (["--prune", "0.5"], "neither 0 nor a number of at least 1"),
+    (["--layouts", "chwn"], '"chwn" is none of'), (["--only-built", "--build-only"], "not for one call"),
+    (["--build", "/nowhere"], "holds no finished build")])
 def test_faults_are_sentences(tmp_path, capsys, arguments, sentence):
     try:
         status = cli.main(["--target", "cpu_baseline", "--work", str(tmp_path / "w"), *arguments])

@@ -109,43 +109,52 @@ from pathlib import Path
 from hconv_measure.shapes import parse_shape
 from hconv_tune import cases, worker
 from hconv_tune.problem import Problem
-algorithm, type, variant, shape, folder = sys.argv[1:]
-problem = Problem(parse_shape(shape), type, "fp32", "cuda")
+algorithm, type, layout, variant, shape, folder = sys.argv[1:]
+problem = Problem(parse_shape(shape), type, "fp32", "cuda", 0, layout)
 cases.store(problem, Path(folder))
 request = worker.Request("", variant, algorithm, problem, folder, "")
-memory = worker.Memory(problem)
-assert 0 < worker.check(request, memory) < 1e-2
+memory = worker.memory_of(problem)
+held = worker.Held(request, memory)
+assert 0 < held.error < 1e-2 and len(held.calls) == 3
 class Clock:
-    def samples(self, calls, count):
+    def samples(self, calls, count, during=None):
         [call() for call in calls]
         return [1.0] * count
-calls = worker.rotated(request, memory)
-assert len(calls) == 3
-samples, rejected = worker.time_on_gpu(request, calls, Clock(), query=lambda: None)
+samples, rejected = worker.time_on_gpu(request, held.calls, Clock(), state=dict)
 assert samples == [1.0] * 27 and rejected == 0
-output = worker.Output(memory, (1, 1, 1, 8))
+held.check_again(request)
+held.calls = [lambda: None]
+try:
+    held.check_again(request)
+    raise SystemExit("an output that nobody wrote passed")
+except worker.Unusable as reason:
+    assert "are NaN" in str(reason)
+output = memory.output((1, 1, 1, 8))
 import ctypes
 ctypes.memset(output.whole.data.value, 17, 4)
 assert "elements outside" in output.read()[1]
 """
 
 
-def smallest(algorithm, asked, split):
-    """The shipped variant of an algorithm for 4 x 4 kernels that has the least work in a block, of split ones or others."""
+def smallest(algorithm, asked, split, layout):
+    """The shipped variant of an algorithm for 4 x 4 kernels that has the least work in a block, of split ones or others,
+    with kernels of that layout."""
     found = [c for c in shipped_candidates((ROOT / "schedules" / "variants.txt").read_text(), asked)
-             if c.algorithm == algorithm and dict(c.parameters).get("kw", 4) in ((1,) if split else (4,))
-             and ("parts" in dict(c.parameters)) == split]
+             if c.algorithm == algorithm and dict(c.parameters).get("kw", 4) in ((1,) if split or layout else (4,))
+             and ("parts" in dict(c.parameters)) == split and dict(c.parameters).get("layout", 0) == layout]
     return min(found, key=lambda c: dict(c.parameters)["tile_oc"] * dict(c.parameters)["tile_ow"]).variant
 
 
 @pytest.mark.skipif(not EMULATOR, reason="this build has no emulated driver")
-@pytest.mark.parametrize("algorithm, type, split", [("direct", "f32", False), ("mma", "bf16", False),
-                                                    ("transform", "f16", False), ("direct", "f32", True)])
-def test_kernels_of_the_gpu_pass_on_the_emulated_driver(algorithm, type, split, tmp_path):
-    shape = "1,32,10,10,4,4" if split else "1,4,10,10,4,4"
-    variant = smallest(algorithm, Problem(parse_shape(shape), type, "fp32", "cuda"), split)
+@pytest.mark.parametrize("algorithm, type, layout, split", [
+    ("direct", "f32", "nchw", False), ("mma", "bf16", "nchw", False), ("transform", "f16", "nchw", False),
+    ("direct", "f32", "nchw", True), ("direct", "f32", "nhwc", True), ("mma", "f16", "nhwc", False)])
+def test_kernels_of_the_gpu_pass_on_the_emulated_driver(algorithm, type, layout, split, tmp_path):
+    shape = "1,32,10,10,4,4" if split else "1,4,10,10,4,4,8" if layout == "nhwc" else "1,4,10,10,4,4"
+    asked = Problem(parse_shape(shape), type, "fp32", "cuda", 0, layout)
+    variant = smallest(algorithm, asked, split, 1 if algorithm == "mma" and layout == "nhwc" else 0)
     environment = {**os.environ, "HCONV_CUDA_DRIVER": EMULATOR, "HCONV_VARIANT": variant,
                    "PYTHONPATH": os.pathsep.join(PLACES + list(filter(None, [os.environ.get("PYTHONPATH")])))}
-    done = subprocess.run([sys.executable, "-c", PROGRAM, algorithm, type, variant, shape, str(tmp_path)], env=environment,
-                          cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", PROGRAM, algorithm, type, layout, variant, shape, str(tmp_path)],
+                          env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ from conftest import ROOT
 from hconv_measure.shapes import parse_shape, read_shapes
 from hconv_tune import rules, space
 from hconv_tune.candidate import Candidate, shipped_candidates
-from hconv_tune.problem import Problem
+from hconv_tune.problem import LAYOUTS, Problem
 
 import manifest
 
@@ -17,28 +17,31 @@ TARGETS = [("f32", "cuda"), ("bf16", "cuda"), ("f16", "cuda"), ("f32", "cpu_avx5
            ("f32", "cpu_baseline")]
 
 
-def problem(shape, type="f32", target="cuda", mode="fp32"):
-    return Problem(parse_shape(shape), type, mode, target, 0 if target == "cuda" else 1)
+def problem(shape, type="f32", target="cuda", mode="fp32", layout="nchw"):
+    return Problem(parse_shape(shape), type, mode, target, 0 if target == "cuda" else 1, layout)
 
 
 def drawn(seed, count=3000):
     draw = random.Random(seed)
     for _ in range(count):
-        asked = problem(draw.choice(SHAPES + ["1,8,4,40,3,3"]), *draw.choice(TARGETS))
+        type, target = draw.choice(TARGETS)
+        asked = problem(draw.choice(SHAPES + ["1,8,4,40,3,3", "1,8,9,9,3,3,5"]), type, target,
+                        layout=draw.choice(LAYOUTS) if target == "cuda" else "nchw")
         chosen = draw.choice(space.spaces_of(asked))
         values = {key: draw.choice(options) for key, options in chosen.values.items()}
         yield asked, chosen, values
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("type, target", TARGETS)
-def test_what_ships_is_in_the_space_of_some_shape(type, target):
-    for candidate in shipped_candidates(MANIFEST, problem(SHAPES[0], type, target)):
+def test_what_ships_is_in_the_space_of_some_shape(type, target, layout):
+    for candidate in shipped_candidates(MANIFEST, problem(SHAPES[0], type, target, layout=layout)):
         if candidate.algorithm in space.NOT_SEARCHED:
             assert candidate.algorithm not in {chosen.algorithm for chosen in space.SPACES}
             continue
         reasons = set()
         for shape in SHAPES:
-            asked = problem(shape, type, target)
+            asked = problem(shape, type, target, layout=layout)
             chosen = next(s for s in space.spaces_of(asked) if s.algorithm == candidate.algorithm)
             values = space.values_of(chosen, candidate)
             assert values, f"{candidate.variant} has a value that is not searched"
@@ -115,5 +118,8 @@ def test_rows_are_the_manifests_and_defaults_stay_out():
     assert mma.helpers() == ["pack b16 cuda", "pack_input b16 cuda"]
     wgmma = next(c for c in shipped_candidates(MANIFEST, problem(SHAPES[0], "f16")) if c.algorithm == "wgmma")
     assert wgmma.helpers() == mma.helpers()
-    for row in pair.rows() + mma.rows() + wgmma.rows():
+    nhwc = [c for c in shipped_candidates(MANIFEST, problem(SHAPES[0], "f16", layout="nhwc")) if "nhwc" in c.variant]
+    assert nhwc and all("pack_input b16 cuda layout=nhwc" in c.helpers() for c in nhwc)
+    assert all(sum("layout=nhwc" in row for row in c.rows()) == 1 for c in nhwc)
+    for row in pair.rows() + mma.rows() + wgmma.rows() + [row for c in nhwc for row in c.rows()]:
         assert manifest.parse_line(row)
