@@ -35,7 +35,8 @@ Json parameters_of(const Variant &v) {
           {"sum_ic", v.sum_ic},
           {"layout", v.layout},
           {"store_bytes", v.store_bytes},
-          {"split", v.split}};
+          {"split", v.split},
+          {"a_shared", v.a_shared}};
 }
 
 Json json_of_parts(const hconv_problem &p, const Choice &choice, const Machine &machine) {
