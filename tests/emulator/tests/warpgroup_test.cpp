@@ -133,8 +133,7 @@ TEST_F(FaultyWarpgroup, OperandsAreReadAsLateAsTheWait) {
 TEST_F(FaultyWarpgroup, MissingFencesFailTheLaunch) {
   expect_failure("wgmma_no_fence", "no wgmma.fence since registers were written");
   expect_failure("wgmma_no_proxy_fence", "was written by cp.async with no fence.proxy.async since");
-  expect_failure("wgmma_a_no_proxy_fence",
-                 " of A at offset ");
+  expect_failure("wgmma_a_no_proxy_fence", " of A at offset ");
 }
 
 TEST_F(FaultyWarpgroup, WarpsOfAWarpgroupMustAgree) {
