@@ -18,7 +18,7 @@ import sys
 # In the order of the HCONV_VARIANT macro's arguments.
 KEYS = ("tile_oc", "tile_ow", "tile_oh", "thread_oc", "thread_ow", "ic", "kw_tile", "kw", "stages", "warps",
         "min_blocks", "thread_oh", "kh_tile", "unroll_ic", "fft_h", "fft_w", "products", "sum_ic", "layout", "store_bytes",
-        "split")
+        "split", "a_shared")
 # Filled in where a line leaves out a key that its algorithm knows.
 DEFAULTS = {"tile_oh": 1, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1, "products": 4, "sum_ic": 0,
             "layout": 0, "store_bytes": 2}
@@ -49,7 +49,8 @@ _BLOCK_KEYS = ("tile_oc", "tile_ow", "thread_oc", "thread_ow", "ic", "kw_tile", 
 _PRODUCT_KEYS = tuple(key for key in _BLOCK_KEYS if key != "kw_tile")
 _CPU_KEYS = ("tile_oc", "tile_ow", "ic")
 _FFT_KEYS = ("fft_h", "fft_w")
-_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in (*_FFT_KEYS, "products", "sum_ic", "layout", "store_bytes"))
+_CONVOLUTION_KEYS = tuple(key for key in KEYS if key not in (*_FFT_KEYS, "products", "sum_ic", "layout", "store_bytes",
+                                                                "a_shared"))
 _TENSOR_CORE_KEYS = (*_CONVOLUTION_KEYS, "layout", "store_bytes")
 
 
@@ -75,7 +76,7 @@ ALGORITHMS = {
         **{target: _CPU_KEYS for target in CPU_TARGETS},
     }, _CONVOLUTION_KEYS, tile_owner="thread"),
     "mma": Algorithm({"": "conv2d_mma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, _TENSOR_CORE_KEYS, tile_owner="warp"),
-    "wgmma": Algorithm({"": "conv2d_wgmma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, _TENSOR_CORE_KEYS,
+    "wgmma": Algorithm({"": "conv2d_wgmma"}, ("bf16", "f16"), {"cuda": _BLOCK_KEYS}, (*_TENSOR_CORE_KEYS, "a_shared"),
                        tile_owner="warp"),
     "transform": Algorithm(
         {"_input": "spectrum_input", "_weights": "spectrum_weights", "_output": "spectrum_output"}, tuple(FLOAT_TYPES),
@@ -148,6 +149,8 @@ def variant_name(algorithm, type, target, params):
         parts.append(f"b{params['sum_ic']}")
     if differs("store_bytes"):
         parts.append(f"y{params['store_bytes']}")
+    if params.get("a_shared"):
+        parts.append("ss")
     if differs("unroll_ic"):
         parts.append(f"u{params['unroll_ic']}")
     if "stages" in params:
@@ -240,6 +243,8 @@ def parse_line(line):
         raise ManifestError(f"sum_ic is {params['sum_ic']}, expected a multiple of ic={params['ic']}.")
     if params.get("split", 1) != 1:
         raise ManifestError(f"split is {params['split']}, expected 1.")
+    if params.get("a_shared", 1) != 1:
+        raise ManifestError(f"a_shared is {params['a_shared']}, expected 1.")
     if "split" in params and (algorithm_name == "wgmma" or target != "cuda"):
         raise ManifestError(f"split is given, expected only in direct and mma variants for cuda, not {algorithm_name} for {target}.")
     for key in _FFT_KEYS:

@@ -32,6 +32,7 @@ void run_passes(CudaKernel &kernel, const CudaBackendOptions &options) {
     _halide_user_assert(kernel.block[0] == 32) << kernel.name << " asks for wgmma with " << kernel.block[0]
                                                << " threads along x, expected 32: the lanes of one warp";
     pipelined.wgmma = true;
+    pipelined.one_group = options.warpgroup_mma.a_shared;
     warpgroup_mma(kernel, options.warpgroup_mma, pipelined.stages >= 2);
   }
   _halide_user_assert(options.sum_steps <= 0 || kernel.threads() == kernel.block[0])

@@ -2,6 +2,7 @@
 
 #include "linear_index.h"
 #include "matrix_tile.h"
+#include <algorithm>
 
 using namespace Halide;
 using namespace Halide::Internal;
@@ -14,20 +15,25 @@ constexpr int kPiece = 8, kBanks = 64; // 16-bit elements of 16 and of 128 bytes
 
 class LayOut : public IRMutator {
 public:
-  LayOut(const CudaKernel &kernel, const DescribedRows &rows, bool fence) : rows(rows), fence(fence) {
+  LayOut(const CudaKernel &kernel, const std::vector<DescribedRows> &operands, bool fence)
+      : operands(operands), fence(fence) {
     for (int axis = 0; axis < 3; axis++)
       ranges.push(kThreadIndex[axis], Interval(0, kernel.block[axis] - 1));
   }
 
 private:
-  const DescribedRows &rows;
+  const std::vector<DescribedRows> &operands;
   const bool fence;
   Lets lets;
   Scope<Interval> ranges;
-  int64_t array_size = 0;
+  std::map<std::string, int64_t> array_sizes;
   bool one_piece = false, stored = false;
 
   using IRMutator::visit;
+
+  bool holds_rows(const std::string &array) const {
+    return std::any_of(operands.begin(), operands.end(), [&](const DescribedRows &r) { return r.array == array; });
+  }
 
   Stmt visit(const LetStmt *op) override {
     const Expr value = mutate(op->value);
@@ -46,14 +52,21 @@ private:
   }
 
   Stmt visit(const Allocate *op) override {
-    if (op->name != rows.array)
+    if (!holds_rows(op->name))
       return IRMutator::visit(op);
-    array_size = op->constant_allocation_size();
-    const int64_t grown = array_size + rows.size() - (rows.end - rows.begin);
-    _halide_user_assert(grown == array_size || rows.end == array_size)
-        << "The rows of " << rows.array << " that wgmma reads, elements " << rows.begin << " to " << rows.end - 1
-        << ", are not the last of its " << array_size;
-    const int whole = rows.swizzled ? rows.period() : kPiece;
+    const int64_t size = array_sizes[op->name] = op->constant_allocation_size();
+    int64_t grown = size;
+    int whole = kPiece;
+    for (const DescribedRows &rows : operands) {
+      if (rows.array != op->name)
+        continue;
+      const int64_t more = rows.size() - (rows.end - rows.begin);
+      _halide_user_assert(more == 0 || rows.end == size)
+          << "The rows of " << rows.array << " that wgmma reads, elements " << rows.begin << " to " << rows.end - 1
+          << ", are not the last of its " << size;
+      grown += more;
+      whole = std::max(whole, rows.swizzled ? rows.period() : kPiece);
+    }
     return Allocate::make(op->name, op->type, op->memory_type, {Expr(int((grown + whole - 1) / whole * whole))},
                           op->condition, mutate(op->body), op->new_expr);
   }
@@ -66,8 +79,18 @@ private:
     return ProducerConsumer::make(op->name, op->is_producer, body);
   }
 
-  /** Where element `index` of the array lies; itself outside of the rows. */
-  Expr place(const Expr &index) {
+  /** Where element `index` of an array lies; itself outside of all rows. */
+  Expr place(const std::string &array, const Expr &index) {
+    for (const DescribedRows &rows : operands) {
+      const Expr moved = rows.array == array ? place_in(rows, index) : Expr();
+      if (moved.defined())
+        return moved;
+    }
+    return mutate(index);
+  }
+
+  /** Undefined outside of these rows. */
+  Expr place_in(const DescribedRows &rows, const Expr &index) {
     // As a sum of terms, in which what cancels is gone.
     LinearIndex terms = linear_index(with_lets(index, lets), Scope<Expr>());
     terms.constant -= rows.begin;
@@ -83,8 +106,8 @@ private:
     }
     whole = simplify(whole);
     rest = simplify(rest);
-    if (!falls_into_rows(simplify(whole * unit + rest), index))
-      return mutate(index);
+    if (!falls_into(rows, simplify(whole * unit + rest), index))
+      return Expr();
     stored = true;
     if (rows.swizzled) {
       const Expr row = rest / kBanks % (rows.elements / kPiece) * kPiece;
@@ -98,12 +121,12 @@ private:
   }
 
   /** Whether an access, counted from the first row, is one of the rows. Beyond the array's end it never happens. */
-  bool falls_into_rows(const Expr &full, const Expr &index) const {
+  bool falls_into(const DescribedRows &rows, const Expr &full, const Expr &index) const {
     const auto low = bound(full, Direction::Lower), high = bound(full, Direction::Upper);
     const int64_t count = rows.end - rows.begin;
     if ((high && *high < 0) || (low && *low >= count))
       return false;
-    _halide_user_assert(low && *low >= 0 && (rows.end == array_size || (high && *high < count)))
+    _halide_user_assert(low && *low >= 0 && (rows.end == array_sizes.at(rows.array) || (high && *high < count)))
         << "Access " << index << " of " << rows.array << " may lie in the rows that wgmma reads, elements "
         << rows.begin << " to " << rows.end - 1 << ", or outside of them";
     _halide_user_assert(one_piece) << "Access " << index << " of the rows of " << rows.array
@@ -117,17 +140,18 @@ private:
   }
 
   Expr visit(const Load *op) override {
-    if (op->name != rows.array)
+    if (!holds_rows(op->name))
       return IRMutator::visit(op);
-    return Load::make(op->type, op->name, place(op->index), op->image, op->param, op->predicate, ModulusRemainder());
+    return Load::make(op->type, op->name, place(op->name, op->index), op->image, op->param, op->predicate,
+                      ModulusRemainder());
   }
 
   Stmt visit(const Store *op) override {
-    if (op->name != rows.array)
+    if (!holds_rows(op->name))
       return IRMutator::visit(op);
     const Expr value = mutate(op->value);
     ScopedValue<bool> scalar(one_piece, true);
-    return Store::make(op->name, value, place(op->index), op->param, op->predicate, ModulusRemainder());
+    return Store::make(op->name, value, place(op->name, op->index), op->param, op->predicate, ModulusRemainder());
   }
 
   Expr visit(const Call *op) override {
@@ -138,11 +162,14 @@ private:
       bytes = op->args[1].type().bytes() * op->args[1].type().lanes();
     else if (op->name == "hconv::load_aligned")
       bytes = op->type.bytes() * op->type.lanes();
-    else if (op->name == rows.descriptor())
+    for (const DescribedRows &rows : operands) {
+      if (op->name != rows.descriptor())
+        continue;
+      // A group that starts the swizzle's pattern has its first piece in place.
+      if (rows.swizzled)
+        return op;
       bytes = 16;
-    // A group that starts the swizzle's pattern has its first piece in place.
-    if (bytes == 16 && rows.swizzled && op->name == rows.descriptor())
-      return op;
+    }
     ScopedValue<bool> narrow(one_piece, bytes <= 16);
     return IRMutator::visit(op);
   }
@@ -156,10 +183,12 @@ std::string DescribedRows::descriptor() const {
   return "hconv::planar_descriptor<" + std::to_string(2 * plane()) + ", " + std::to_string(16 * group) + ">";
 }
 
-Stmt lay_out_rows(CudaKernel &kernel, const Stmt &body, const DescribedRows &rows, bool fence) {
-  if (rows.swizzled)
-    kernel.shared_alignment[rows.array] = 2 * rows.period();
-  return LayOut(kernel, rows, fence).mutate(body);
+Stmt lay_out_rows(CudaKernel &kernel, const Stmt &body, const std::vector<DescribedRows> &operands, bool fence) {
+  for (const DescribedRows &rows : operands) {
+    if (rows.swizzled)
+      kernel.shared_alignment[rows.array] = std::max(kernel.shared_alignment[rows.array], 2 * rows.period());
+  }
+  return LayOut(kernel, operands, fence).mutate(body);
 }
 
 } // namespace hconv

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel.h"
+#include <vector>
 
 namespace hconv {
 
@@ -26,7 +27,7 @@ struct DescribedRows {
   std::string descriptor() const;
 };
 
-/** Moves the rows' pieces of 16 bytes, in every access of them, to
+/** Moves the pieces of 16 bytes of all operands' rows, in every access of them, to
  *
  *     swizzled: the places of the swizzle of 2 * elements bytes, which exclusive-ors the number of the row onto that of
  *       the piece. Rounds the array's size up to whole periods and sets kernel.shared_alignment.
@@ -34,10 +35,10 @@ struct DescribedRows {
  *       pieces apart, so that neither copies of whole rows nor wgmma meet bank conflicts. A group may start at any row.
  *       The rows must be the last in their array, which grows.
  *
- * An access that may fall into the rows must do so for certain and touch one piece only; anything else is a compile
- * error. With `fence`, each producer of rows ends with a fence that shows them to the asynchronous proxy. `body` is the
- * kernel's. */
-Halide::Internal::Stmt lay_out_rows(CudaKernel &kernel, const Halide::Internal::Stmt &body, const DescribedRows &rows,
-                                    bool fence);
+ * Two operands may share an array. An access that may fall into rows must do so for certain and touch one piece only;
+ * anything else is a compile error. With `fence`, each producer of rows ends with a fence that shows them to the
+ * asynchronous proxy. `body` is the kernel's. */
+Halide::Internal::Stmt lay_out_rows(CudaKernel &kernel, const Halide::Internal::Stmt &body,
+                                    const std::vector<DescribedRows> &operands, bool fence);
 
 } // namespace hconv

@@ -44,6 +44,9 @@ public:
     Stmt stage_next = Block::make({staging, advance(kAhead, levels - 1), advance_slot(kAhead)});
     const StagedReads reads = read_addresses(nest, around);
     Stmt compute = in_copy(at_counters(with_lets(reads.compute, nest.lets), kNow), ".read", kNow);
+    if (request.one_group)
+      compute =
+          Block::make({call_statement("hconv::wgmma_fence", {}), compute, call_statement("hconv::wgmma_commit", {})});
     if (request.wgmma && request.kept() == 0)
       compute = Block::make(compute, finished());
     Stmt computed = Block::make({totals.after(compute), advance(kNow, levels - 1), advance_slot(kNow)});
@@ -55,9 +58,11 @@ public:
     Stmt commit = call_statement("hconv::cp_async_commit", {});
     const int ahead_by = request.stages - 1 - request.kept();
     Stmt first = loop_over_steps(ahead_by, Block::make(IfThenElse::make(step < total, stage_next), commit));
-    Stmt main =
-        loop_over_steps(total, Block::make({arrived(ahead_by - 1), barrier(),
-                                            IfThenElse::make(step + ahead_by < total, stage_next), commit, computed}));
+    Stmt stage = Block::make(IfThenElse::make(step + ahead_by < total, stage_next), commit);
+    // One group is issued at once: the copies' addresses are computed while it is under way.
+    Stmt work = request.one_group && request.kept() > 0 ? Block::make({computed, stage, all_but_newest()})
+                                                        : Block::make(stage, computed);
+    Stmt main = loop_over_steps(total, Block::make({arrived(ahead_by - 1), barrier(), work}));
     // Inside the if the loop has a step for certain: ptxas keeps wgmma under way only where no path skips the loop.
     if (request.kept() > 0)
       main = IfThenElse::make(0 < total, Block::make(main, finished()));
@@ -86,6 +91,9 @@ private:
   Stmt arrived(int groups) const {
     return request.wgmma ? Block::make(wait(groups), call_statement("hconv::fence_proxy_async", {})) : wait(groups);
   }
+
+  /** Only the newest group of wgmma is under way: the copies of the step behind it may go into what older ones read. */
+  static Stmt all_but_newest() { return call_statement("hconv::wgmma_wait<1>", {}); }
 
   /** No wgmma is under way. */
   static Stmt finished() { return call_statement("hconv::wgmma_wait<0>", {}); }

@@ -8,9 +8,10 @@ namespace hconv {
 
 /** What a schedule asks for. */
 struct PipelineRequest {
-  std::string loop;   // the schedule's name of the innermost loop, e.g. "kw_chunk"; "" asks for nothing
-  int stages = 1;     // copies of the staged arrays; 1 leaves the loop as it is
-  bool wgmma = false; // consumers are wgmma: they read through the asynchronous proxy, and go on in the next step
+  std::string loop;       // the schedule's name of the innermost loop, e.g. "kw_chunk"; "" asks for nothing
+  int stages = 1;         // copies of the staged arrays; 1 leaves the loop as it is
+  bool wgmma = false;     // consumers are wgmma: they read through the asynchronous proxy, and go on in the next step
+  bool one_group = false; // they are products alone, of which pipeline makes one group a step
 
   int block[3] = {0, 0, 0}; // extents of the block's threads; 0 is not known
 

@@ -9,7 +9,7 @@ namespace hconv {
 
 namespace {
 
-constexpr const char *kFragments = "a_fragments", *kDescriptor = "b_descriptor";
+constexpr const char *kFragments = "a_fragments", *kDescriptorA = "a_descriptor", *kDescriptor = "b_descriptor";
 
 class WarpgroupMma : public IRMutator {
 public:
@@ -20,8 +20,8 @@ public:
   }
 
   bool found = false, closed = false;
-  int fragments = 0;  // registers of A
-  DescribedRows rows; // B's
+  int fragments = 0;                   // registers of A
+  std::vector<DescribedRows> operands; // that descriptors describe
 
 private:
   const CudaKernel &kernel;
@@ -65,7 +65,7 @@ private:
       return IRMutator::visit(op);
     ScopedBinding<Interval> bind(ranges, op->name, Interval(0, int(*extent) - 1));
     if (last_name(op->name) != request.step)
-      return IRMutator::visit(op);
+      return one_step(op);
     const size_t outside = lets.size();
     Stmt inner = op->body;
     while (const LetStmt *let = inner.as<LetStmt>()) {
@@ -79,9 +79,18 @@ private:
       return IRMutator::visit(op);
     check(!found, "there are two such nests");
     found = true;
-    check(*extent % 2 == 0,
+    check(request.a_shared || *extent % 2 == 0,
           "loop " + request.step + " has the extent " + std::to_string(*extent) + ", expected an even one");
     return build(*tile, op->name, int(*extent));
+  }
+
+  /** Halide leaves out a loop over one step. */
+  Stmt one_step(const For *op) {
+    const auto tile = request.a_shared && !found ? matrix_tile(op, lets, request.tile) : std::nullopt;
+    if (!tile)
+      return IRMutator::visit(op);
+    found = true;
+    return build(*tile, op->name + ".step", 1);
   }
 
   /** "hconv::wgmma_bf16<N, ...>", with the distances of neighbouring tiles, halves and pairs among the sums. */
@@ -106,38 +115,75 @@ private:
   }
 
   Stmt build(const MatrixTile &tile, const std::string &step, int steps) {
-    const WarpgroupColumns columns = warpgroup_columns(tile, {kernel, request.tile, ranges, step, steps});
-    rows = columns.rows;
+    const WarpgroupNest nest = {kernel, request.tile, ranges, step, steps};
+    const WarpgroupColumns columns = warpgroup_columns(tile, nest);
+    operands.push_back(columns.rows);
     sums = tile.accumulators;
-    const int tiles = tile_count(tile.a.loops), half = steps / 2;
-    fragments = 4 * tiles * steps;
+    Stmt products = request.a_shared ? from_shared(tile, columns, warpgroup_rows(tile, nest), step, steps)
+                                     : from_registers(tile, columns, step, steps);
+    return LetStmt::make(kDescriptor, descriptor(columns.rows, tile.b, columns.first), products);
+  }
+
+  static Expr descriptor(const DescribedRows &rows, const TileOperand &operand, const Expr &first) {
+    return Call::make(UInt(64), rows.descriptor(), {address(operand.load->type, operand.load->name, first)},
+                      Call::PureExtern);
+  }
+
+  /** The descriptor `name` moved by steps along k and by loops over instructions. */
+  static Expr moved(const std::string &name, const DescribedRows &rows, const Expr &steps,
+                    const std::map<std::string, int64_t> &rows_apart) {
+    Expr units = steps * int(rows.next_step());
+    for (const auto &[loop, apart] : rows_apart)
+      units += Variable::make(Int(32), loop) * int(rows.rows_apart(apart));
+    return simplify(Variable::make(UInt(64), name) + cast<uint64_t>(simplify(units)));
+  }
+
+  /** The address of the first sum of one instruction. */
+  Expr first_sum(const MatrixTile &tile, const WarpgroupColumns &columns) const {
     Place origin = column_place(tile, columns.inner, 0);
     origin[tile.m_half] = 0;
-    const Expr first_sum = at(tile.accumulator, origin);
+    return address(Float(32), sums, at(tile.accumulator, origin));
+  }
+
+  static Stmt for_steps(const std::string &step, int steps, const Stmt &s) {
+    return For::make(step, 0, steps, ForType::Serial, Partition::Never, DeviceAPI::None, s);
+  }
+
+  Stmt from_registers(const MatrixTile &tile, const WarpgroupColumns &columns, const std::string &step, int steps) {
+    const int tiles = tile_count(tile.a.loops), half = steps / 2;
+    fragments = 4 * tiles * steps;
     const std::string wgmma = instruction(tile, columns);
     const Expr i = Variable::make(Int(32), step);
     std::vector<Stmt> list;
     for (int h = 0; h < 2; h++) {
       const Expr at_step = simplify(i + h * half), registers = simplify(at_step * (4 * tiles));
-      auto for_steps = [&](const Stmt &s) {
-        return For::make(step, 0, half, ForType::Serial, Partition::Never, DeviceAPI::None, s);
-      };
-      list.push_back(for_steps(load_a_tiles(tile, at(tile.a.address, {{step, at_step}}), kFragments, registers)));
+      list.push_back(
+          for_steps(step, half, load_a_tiles(tile, at(tile.a.address, {{step, at_step}}), kFragments, registers)));
       list.push_back(call_statement("hconv::wgmma_fence", {}));
-      Expr units = at_step * int(rows.next_step());
-      for (const For *loop : columns.outer)
-        units += Variable::make(Int(32), loop->name) * int(rows.rows_apart(columns.rows_apart.at(loop->name)));
-      const Expr descriptor = Variable::make(UInt(64), kDescriptor) + cast<uint64_t>(simplify(units));
       const Expr a = simplify(registers + tile_number(tile.a.loops) * 4);
-      Stmt product = call_statement(
-          wgmma, {address(Float(32), sums, first_sum), address(UInt(32), kFragments, a), simplify(descriptor)});
-      list.push_back(for_steps(in_tile_loops(in_tile_loops(product, tile.a.loops), columns.outer)));
+      Stmt product = call_statement(wgmma, {first_sum(tile, columns), address(UInt(32), kFragments, a),
+                                            moved(kDescriptor, columns.rows, at_step, columns.rows_apart)});
+      list.push_back(for_steps(step, half, in_tile_loops(in_tile_loops(product, tile.a.loops), columns.outer)));
       list.push_back(call_statement("hconv::wgmma_commit", {}));
       list.push_back(call_statement(std::string("hconv::wgmma_wait<") + (pipelined || h == 0 ? "1" : "0") + ">", {}));
     }
-    const Expr descriptor = Call::make(
-        UInt(64), rows.descriptor(), {address(tile.b.load->type, tile.b.load->name, columns.first)}, Call::PureExtern);
-    return LetStmt::make(kDescriptor, descriptor, Block::make(list));
+    return Block::make(list);
+  }
+
+  Stmt from_shared(const MatrixTile &tile, const WarpgroupColumns &columns, const WarpgroupRows &a,
+                   const std::string &step, int steps) {
+    operands.push_back(a.rows);
+    const Expr i = steps == 1 ? Expr(0) : Variable::make(Int(32), step);
+    Stmt product = call_statement(instruction(tile, columns),
+                                  {first_sum(tile, columns), moved(kDescriptorA, a.rows, i, a.rows_apart),
+                                   moved(kDescriptor, columns.rows, i, columns.rows_apart)});
+    Stmt products = in_tile_loops(in_tile_loops(product, tile.a.loops), columns.outer);
+    if (steps > 1)
+      products = for_steps(step, steps, products);
+    if (!pipelined)
+      products = Block::make({call_statement("hconv::wgmma_fence", {}), products,
+                              call_statement("hconv::wgmma_commit", {}), call_statement("hconv::wgmma_wait<0>", {})});
+    return LetStmt::make(kDescriptorA, descriptor(a.rows, tile.a, a.first), products);
   }
 };
 
@@ -151,8 +197,9 @@ void warpgroup_mma(CudaKernel &kernel, const WarpgroupRequest &request, bool pip
   _halide_user_assert(pass.found) << "No loop nest " << request.step << " around " << request.tile.k
                                   << " for the tensor cores of a warpgroup";
   _halide_user_assert(pass.closed) << "Loop " << request.tile.k << " is in no producer of its sums";
-  body = lay_out_rows(kernel, body, pass.rows, !pipelined);
-  body = Allocate::make(kFragments, UInt(32), MemoryType::Register, {pass.fragments}, const_true(), body);
+  body = lay_out_rows(kernel, body, pass.operands, !pipelined);
+  if (pass.fragments > 0)
+    body = Allocate::make(kFragments, UInt(32), MemoryType::Register, {pass.fragments}, const_true(), body);
   kernel.body = simplify(body); // the nest's lets may have no use any more
 }
 

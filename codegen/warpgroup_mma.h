@@ -10,6 +10,8 @@ namespace hconv {
 struct WarpgroupRequest {
   TensorCoreRequest tile;
   std::string step; // its extent is even: the fragments of one half are loaded while the other half is multiplied
+  bool a_shared =
+      false; // A is read by descriptor, too; then the extent may be any, and a loop of one step may be missing
 };
 
 /** Expects what tensor_core does, inside a loop over steps of k:
@@ -28,8 +30,12 @@ struct WarpgroupRequest {
  * as is the fence between the writes of B and these reads, which belong to another proxy. Without it this pass puts in
  * both. The producer of the sums ends with a wait for everything.
  *
- * B's rows get the layout that its descriptor describes (operand_layout.h), in every access of them. A nest of the
- * requested names that does not match is a compile error that says which proof failed. */
+ * With `a_shared` A's rows must be what a descriptor can describe as well. There are no fragments then, and nothing
+ * within a step to wait for: the nest becomes the products alone, and pipeline makes one group of those of a step
+ * (PipelineRequest::one_group); without it this pass puts fence, commit and wait around each nest.
+ *
+ * B's rows, and A's with `a_shared`, get the layout that their descriptor describes (operand_layout.h), in every access
+ * of them. A nest of the requested names that does not match is a compile error that says which proof failed. */
 void warpgroup_mma(CudaKernel &kernel, const WarpgroupRequest &request, bool pipelined);
 
 } // namespace hconv

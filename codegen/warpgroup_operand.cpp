@@ -1,7 +1,7 @@
 #include "warpgroup_operand.h"
 
 #include "linear_index.h"
-#include <algorithm>
+#include <functional>
 #include <sstream>
 
 using namespace Halide;
@@ -13,28 +13,20 @@ namespace {
 
 constexpr int kDepth = 16, kWarps = 4, kGroup = 8, kMostColumns = 256;
 
-class ColumnProver {
+/** What the proofs of either operand share: dense rows, 8 neighbours of which are a group. */
+class OperandProver {
 public:
-  ColumnProver(const MatrixTile &tile, const WarpgroupNest &nest)
-      : tile(tile), nest(nest), b(tile.b.address), what("the factor of the columns, " + tile.b.load->name + ",") {}
-
-  WarpgroupColumns prove() {
-    rows().array = tile.b.load->name;
-    prove_rows();
-    prove_warps();
-    share_out();
-    prove_bounds();
-    return columns;
+  OperandProver(const TileOperand &operand, const WarpgroupNest &nest, const std::string &what)
+      : nest(nest), operand(operand), what(what + operand.load->name + ",") {
+    rows.array = operand.load->name;
   }
 
-private:
-  const MatrixTile &tile;
+protected:
   const WarpgroupNest &nest;
-  const Expr &b;
+  const TileOperand &operand;
   const std::string what;
-  WarpgroupColumns columns;
-
-  DescribedRows &rows() { return columns.rows; }
+  DescribedRows rows;
+  Expr first;
 
   void check(bool ok, const std::string &why) const { check_tile(ok, nest.request, why); }
 
@@ -42,28 +34,99 @@ private:
     Place from = to;
     for (auto &place : from)
       place.second = 0;
-    return tile_distance(b, from, to, nest.request, what);
+    return tile_distance(operand.address, from, to, nest.request, what);
   }
 
-  void prove_rows() {
-    const int64_t pitch = distance(column_place(tile, {}, 1));
+  /** The first warp of a thread's warpgroup. */
+  Expr warpgroup() const {
+    const Expr warp = Variable::make(Int(32), kThreadIndex[1]);
+    return nest.kernel.block[1] == kWarps ? Expr(0) : warp / kWarps * kWarps;
+  }
+
+  /** `row(i)` is the place of row i of a group. */
+  void prove_group(const std::function<Place(int)> &row) {
+    const int64_t pitch = distance(row(1));
     check(pitch == 16 || pitch == 32 || pitch == 64,
           what + "'s rows are " + std::to_string(pitch) + " elements apart, expected 16, 32 or 64");
     for (int i = 2; i < kGroup; i++)
-      check(distance(column_place(tile, {}, i)) == i * pitch,
-            what + "'s row " + std::to_string(i) + " is not behind the one before it");
+      check(distance(row(i)) == i * pitch, what + "'s row " + std::to_string(i) + " is not behind the one before it");
     for (int i = 1; i < nest.steps; i++)
       check(distance({{nest.step, i}}) == i * kDepth, what + " is not dense along the steps of " + nest.step);
     check(nest.steps * kDepth <= pitch, what + "'s rows are shorter than all steps");
-    rows().elements = int(pitch);
+    rows.elements = int(pitch);
   }
 
-  void prove_warps() const {
+  void prove_whole_warpgroups() const {
     check(nest.kernel.block[1] % kWarps == 0,
           "there are " + std::to_string(nest.kernel.block[1]) + " warps along y, expected a multiple of 4");
+  }
+
+  /** Rows that a loop over tiles moves by. */
+  int64_t moves_by(const For *loop) const {
+    const int64_t step = distance({{loop->name, 1}});
+    check(step % rows.elements == 0, what + " does not move by whole rows along loop " + loop->name);
+    return step / rows.elements;
+  }
+
+  /** Finds the first element, whether the swizzle fits, and what the rows take of the array: `groups` are an
+   * instruction's, and the loops move from one instruction to the next. */
+  void prove_bounds(const Place &origin, int groups, const std::vector<const For *> &loops,
+                    const std::map<std::string, int64_t> &rows_apart) {
+    first = linear_index(at(operand.address, origin), Scope<Expr>()).sum();
+    std::ostringstream text;
+    text << first;
+    const Expr low = find_constant_bound(first, Direction::Lower, nest.ranges);
+    const Expr high = find_constant_bound(first, Direction::Upper, nest.ranges);
+    check(low.defined() && high.defined() && is_const(low) && is_const(high),
+          what + "'s address " + text.str() + " has no constant bounds");
+    rows.begin = *as_const_int(low);
+    int64_t last = (groups - 1) * rows.group + kGroup;
+    bool aligned = rows.group == kGroup && is_multiple(first, rows.period());
+    for (const For *loop : loops) {
+      const int64_t apart = rows_apart.at(loop->name);
+      last += apart * (*as_const_int(loop->extent) - 1);
+      aligned &= apart % kGroup == 0;
+    }
+    rows.end = *as_const_int(high) + last * rows.elements;
+    rows.swizzled = aligned;
+    check(is_multiple(simplify(first - int(rows.begin)), rows.elements),
+          what + "'s address " + text.str() + " is not proved the start of a row");
+  }
+
+private:
+  static bool is_multiple(const Expr &e, int of) {
+    const ModulusRemainder m = modulus_remainder(e);
+    return m.modulus % of == 0 && m.remainder % of == 0;
+  }
+};
+
+class ColumnProver : OperandProver {
+public:
+  ColumnProver(const MatrixTile &tile, const WarpgroupNest &nest)
+      : OperandProver(tile.b, nest, "the factor of the columns, "), tile(tile) {}
+
+  WarpgroupColumns prove() {
+    prove_group([&](int i) { return column_place(tile, {}, i); });
+    prove_warps();
+    share_out();
+    Place origin = column_place(tile, tile.b.loops, 0);
+    origin[nest.step] = 0;
+    prove_bounds(origin, tile_count(columns.inner), columns.outer, columns.rows_apart);
+    columns.rows = rows;
+    columns.first = first;
+    return columns;
+  }
+
+private:
+  const MatrixTile &tile;
+  WarpgroupColumns columns;
+
+  void prove_warps() const {
+    prove_whole_warpgroups();
     const Expr group = Variable::make(Int(32), kThreadIndex[1]) * kWarps;
     for (int w = 1; w < kWarps; w++)
-      check(tile_distance(b, {{kThreadIndex[1], group}}, {{kThreadIndex[1], group + w}}, nest.request, what) == 0,
+      check(tile_distance(tile.b.address, {{kThreadIndex[1], group}}, {{kThreadIndex[1], group + w}}, nest.request,
+                          what) == 0,
             what + " differs between the warps of a warpgroup");
   }
 
@@ -71,53 +134,63 @@ private:
   void share_out() {
     int groups = 1;
     for (auto loop = tile.b.loops.rbegin(); loop != tile.b.loops.rend(); ++loop) {
-      const int64_t step = distance({{(*loop)->name, 1}}), extent = *as_const_int((*loop)->extent);
-      check(step % rows().elements == 0, what + " does not move by whole rows along loop " + (*loop)->name);
+      const int64_t step = moves_by(*loop), extent = *as_const_int((*loop)->extent);
       if (groups == 1)
-        rows().group = step / rows().elements;
-      const bool even = step == groups * rows().group * rows().elements &&
-                        distance({{(*loop)->name, int(extent - 1)}}) == step * (extent - 1);
+        rows.group = step;
+      const bool even = step == groups * rows.group &&
+                        distance({{(*loop)->name, int(extent - 1)}}) == step * rows.elements * (extent - 1);
       if (columns.outer.empty() && even && step > 0 && groups * extent * kGroup <= kMostColumns) {
         columns.inner.insert(columns.inner.begin(), *loop);
         groups *= int(extent);
       } else {
         columns.outer.insert(columns.outer.begin(), *loop);
-        columns.rows_apart[(*loop)->name] = step / rows().elements;
+        columns.rows_apart[(*loop)->name] = step;
       }
     }
     const int n = columns.columns(); // hconv_wgmma.h has these
     check(n % 32 == 0 || n == 56 || n == 112, "an instruction would have " + std::to_string(n) +
                                                   " columns, expected 56, 112 or a multiple of 32 up to 256");
   }
+};
 
-  /** Finds the first element, whether the swizzle fits, and what the rows take of the array. */
-  void prove_bounds() {
-    Place origin = column_place(tile, tile.b.loops, 0);
-    origin[nest.step] = 0;
-    columns.first = linear_index(at(b, origin), Scope<Expr>()).sum();
-    std::ostringstream text;
-    text << columns.first;
-    const Expr low = find_constant_bound(columns.first, Direction::Lower, nest.ranges);
-    const Expr high = find_constant_bound(columns.first, Direction::Upper, nest.ranges);
-    check(low.defined() && high.defined() && is_const(low) && is_const(high),
-          what + "'s address " + text.str() + " has no constant bounds");
-    rows().begin = *as_const_int(low);
-    int64_t last = (tile_count(columns.inner) - 1) * rows().group + kGroup;
-    bool aligned = rows().group == kGroup && is_multiple(columns.first, rows().period());
-    for (const For *loop : columns.outer) {
-      const int64_t apart = columns.rows_apart.at(loop->name);
-      last += apart * (*as_const_int(loop->extent) - 1);
-      aligned &= apart % kGroup == 0;
+class RowProver : OperandProver {
+public:
+  RowProver(const MatrixTile &tile, const WarpgroupNest &nest)
+      : OperandProver(tile.a, nest, "the factor of the rows, "), tile(tile) {}
+
+  WarpgroupRows prove() {
+    prove_group([](int i) { return Place{{kThreadIndex[0], 4 * i}}; });
+    prove_whole_warpgroups();
+    prove_groups();
+    WarpgroupRows result;
+    Place origin = {
+        {kThreadIndex[0], 0}, {kThreadIndex[1], warpgroup()}, {tile.m_half, 0}, {tile.k, 0}, {nest.step, 0}};
+    for (const For *loop : tile.a.loops) {
+      result.rows_apart[loop->name] = moves_by(loop);
+      const int extent = int(*as_const_int(loop->extent));
+      check(distance({{loop->name, extent - 1}}) == result.rows_apart[loop->name] * rows.elements * (extent - 1),
+            what + " does not move evenly along loop " + loop->name);
+      origin[loop->name] = 0;
     }
-    rows().end = *as_const_int(high) + last * rows().elements;
-    rows().swizzled = aligned;
-    check(is_multiple(simplify(columns.first - int(rows().begin)), rows().elements),
-          what + "'s address " + text.str() + " is not proved the start of a row");
+    prove_bounds(origin, 2 * kWarps, tile.a.loops, result.rows_apart);
+    result.rows = rows;
+    result.first = first;
+    return result;
   }
 
-  static bool is_multiple(const Expr &e, int of) {
-    const ModulusRemainder m = modulus_remainder(e);
-    return m.modulus % of == 0 && m.remainder % of == 0;
+private:
+  const MatrixTile &tile;
+
+  void prove_groups() {
+    const Expr warps = Variable::make(Int(32), kThreadIndex[1]) * kWarps;
+    for (int i = 1; i < 2 * kWarps; i++) {
+      const int64_t moved = tile_distance(tile.a.address, {{kThreadIndex[1], warps}, {tile.m_half, 0}},
+                                          {{kThreadIndex[1], warps + i / 2}, {tile.m_half, i % 2}}, nest.request, what);
+      check(moved % rows.elements == 0, what + "'s groups of 8 rows are not whole rows apart");
+      rows.group = i == 1 ? moved / rows.elements : rows.group;
+      check(rows.group > 0 && moved == i * rows.group * rows.elements,
+            what + "'s group " + std::to_string(i) + " of 8 rows is not as far from the one before it as group 1");
+    }
   }
 };
 
@@ -136,6 +209,10 @@ Place column_place(const MatrixTile &tile, const std::vector<const For *> &inner
 
 WarpgroupColumns warpgroup_columns(const MatrixTile &tile, const WarpgroupNest &nest) {
   return ColumnProver(tile, nest).prove();
+}
+
+WarpgroupRows warpgroup_rows(const MatrixTile &tile, const WarpgroupNest &nest) {
+  return RowProver(tile, nest).prove();
 }
 
 } // namespace hconv

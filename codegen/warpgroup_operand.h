@@ -1,4 +1,4 @@
-/** warpgroup_operand: proves that a wgmma can read the columns of a tile through a descriptor. */
+/** warpgroup_operand: proves that a wgmma can read the columns of a tile, or its rows, through a descriptor. */
 #pragma once
 
 #include "matrix_tile.h"
@@ -15,6 +15,13 @@ struct WarpgroupColumns {
   std::map<std::string, int64_t> rows_apart;        // of the outer loops' steps
 
   int columns() const { return 8 * tile_count(inner); } // of one instruction
+};
+
+/** A of a warpgroup's tile, where it is read by descriptor, too: 64 rows of an instruction, 16 of each warp. */
+struct WarpgroupRows {
+  DescribedRows rows;
+  Halide::Expr first;                        // index of the warpgroup's first row's first element, in the array
+  std::map<std::string, int64_t> rows_apart; // of the steps of the loops over tiles
 };
 
 /** Where column n of an instruction lies: values of the lane, the pair and the inner loops. */
@@ -34,5 +41,9 @@ struct WarpgroupNest {
  * are evenly apart along as many of the innermost loops as one instruction can take. Where every group starts at a
  * multiple of 8 rows and follows the one before it, the rows are to be swizzled. What fails is a user error. */
 WarpgroupColumns warpgroup_columns(const MatrixTile &tile, const WarpgroupNest &nest);
+
+/** The same of A, whose groups of 8 are m_half 0 and 1 of the warps threadIdx.y = 4 w ... 4 w + 3, in this order: these
+ * 8 groups must be evenly apart. */
+WarpgroupRows warpgroup_rows(const MatrixTile &tile, const WarpgroupNest &nest);
 
 } // namespace hconv

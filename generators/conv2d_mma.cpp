@@ -86,11 +86,22 @@ class Conv2DMma : public TensorCoreConv2D<Conv2DMma> {
 };
 
 class Conv2DWgmma : public TensorCoreConv2D<Conv2DWgmma> {
+public:
+  // 1: the tensor core's rows are read from shared memory, by descriptor.
+  Halide::GeneratorParam<int> a_shared{"a_shared", 0, 0, 1};
+
+private:
+  hconv::DirectTiles tiles() const {
+    hconv::DirectTiles tiles = TensorCoreConv2D<Conv2DWgmma>::tiles();
+    tiles.a_shared = int(a_shared) == 1;
+    return tiles;
+  }
+
   void place(hconv::DirectConv2D &conv) override { hconv::schedule_wgmma_cuda(conv, y, tiles()); }
 
   void request(hconv::CudaBackendOptions &options) override {
     TensorCoreConv2D<Conv2DWgmma>::request(options);
-    options.warpgroup_mma = hconv::wgmma_warpgroup();
+    options.warpgroup_mma = hconv::wgmma_warpgroup(tiles());
     options.quad_stores = wide_stores(options.warpgroup_mma.tile.pair);
   }
 };

@@ -15,27 +15,17 @@ int64_t channels_of_a_part(const hconv_problem &p, const Choice &choice) {
 } // namespace
 
 Json parameters_of(const Variant &v) {
-  return {{"tile_oc", v.tile_oc},
-          {"tile_ow", v.tile_ow},
-          {"tile_oh", v.tile_oh},
-          {"thread_oc", v.thread_oc},
-          {"thread_ow", v.thread_ow},
-          {"ic", v.ic},
-          {"kw_tile", v.kw_tile},
-          {"kw", v.kw},
-          {"stages", v.stages},
-          {"warps", v.warps},
-          {"min_blocks", v.min_blocks},
-          {"thread_oh", v.thread_oh},
-          {"kh_tile", v.kh_tile},
-          {"unroll_ic", v.unroll_ic},
-          {"fft_h", v.fft_h},
-          {"fft_w", v.fft_w},
-          {"products", v.products},
-          {"sum_ic", v.sum_ic},
-          {"layout", v.layout},
-          {"store_bytes", v.store_bytes},
-          {"split", v.split}};
+  return {{"tile_oc", v.tile_oc},       {"tile_ow", v.tile_ow},
+          {"tile_oh", v.tile_oh},       {"thread_oc", v.thread_oc},
+          {"thread_ow", v.thread_ow},   {"ic", v.ic},
+          {"kw_tile", v.kw_tile},       {"kw", v.kw},
+          {"stages", v.stages},         {"warps", v.warps},
+          {"min_blocks", v.min_blocks}, {"thread_oh", v.thread_oh},
+          {"kh_tile", v.kh_tile},       {"unroll_ic", v.unroll_ic},
+          {"fft_h", v.fft_h},           {"fft_w", v.fft_w},
+          {"products", v.products},     {"sum_ic", v.sum_ic},
+          {"layout", v.layout},         {"store_bytes", v.store_bytes},
+          {"split", v.split},           {"a_shared", v.a_shared}};
 }
 
 Json json_of_parts(const hconv_problem &p, const Choice &choice, const Machine &machine) {

@@ -75,6 +75,7 @@ struct Variant {
   int32_t layout;               ///< hconv_layout of x and y, of mma, wgmma and pack_input; else 0, NCHW
   int32_t store_bytes;          ///< of y that a lane stores at once, of mma and wgmma: 16, where y allows it, or 2
   int32_t split;                ///< 1: sums over slices of the channels, of direct and mma (split.h)
+  int32_t a_shared;             ///< 1: both factors are read from shared memory by descriptor, of wgmma
   ConvFunction conv;            ///< of direct, mma and wgmma, else null
   PackFunction pack;            ///< of pack, else null
   PackInputFunction pack_input; ///< of pack_input, else null

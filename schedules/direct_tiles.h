@@ -16,6 +16,7 @@ struct DirectTiles {
   int warps;                // 32 threads each
   bool nhwc = false;        // channels of x and y are innermost, multiples of 8 (tensor cores)
   bool wide_stores = false; // quad_stores makes 16-byte stores of them
+  bool a_shared = false;    // wgmma reads the tensor core's rows by descriptor, as it does the columns
 };
 
 } // namespace hconv

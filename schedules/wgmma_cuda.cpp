@@ -15,6 +15,7 @@ struct WarpGrid : WarpTiles {
   bool rows_are_oc;
   bool two_rows;   // of pixels, in a group of 16
   bool by_columns; // rows_are_oc: the pixels of one wgmma are 8 of many rows, not all of one row, or of more
+  Var q{"q"}, g{"g"}, warp_ow{"warp_ow"}, warp_oh{"warp_oh"}, in_warp{"in_warp"}, row{"row"}, in_group{"in_group"};
 
   explicit WarpGrid(const DirectTiles &t)
       : WarpTiles(t), rows_are_oc(across_oc % 4 == 0), two_rows(!rows_are_oc && t.thread_ow == 8),
@@ -29,7 +30,12 @@ struct WarpGrid : WarpTiles {
           << "A warp's tile of " << t.thread_ow << " ow x " << t.thread_oh << " oh with " << t.thread_oc
           << " oc does not divide into groups of 16 or 8 x 2 pixels and 8 channels";
     }
-    _halide_user_assert(t.ic == 32 || t.ic == 64) << "A step has " << t.ic << " ic, expected 32 or 64";
+    _halide_user_assert(t.ic == 32 || t.ic == 64 || (t.a_shared && t.ic == 16))
+        << "A step has " << t.ic << " ic, expected 32 or 64" << (t.a_shared ? ", or 16" : "");
+    const int in_turn = two_rows ? across_oh : across_ow;
+    _halide_user_assert(!t.a_shared || rows_are_oc || (in_turn % 4 == 0 && t.thread_ow % 8 == 0))
+        << in_turn << (two_rows ? " rows" : " columns")
+        << " of warps share the block's pixels, expected a multiple of 4";
     _halide_user_assert(rows_are_oc || warps_n() % 4 == 0)
         << warps_n() << " warps share the block's pixels and " << across_oc
         << " its channels, expected a multiple of 4 of either";
@@ -38,7 +44,18 @@ struct WarpGrid : WarpTiles {
   /** With `piece`, oc counts pieces of 8 channels. */
   void split(Stage s, const Var &ow, const Var &oh, const Var &oc, const DirectTiles &t,
              const Var *piece = nullptr) const {
-    Var q("q"), g("g"), warp_ow("warp_ow"), warp_oh("warp_oh"), in_warp("in_warp"), row("row");
+    if (t.a_shared && !rows_are_oc)
+      split_pixels_in_turn(s, ow, oh, t);
+    else
+      split_pixels(s, ow, oh, t);
+    if (t.a_shared && rows_are_oc)
+      split_channels_in_turn(s, oc, t, piece);
+    else
+      split_channels(s, oc, t, piece);
+    s.fuse(q, g, lane);
+  }
+
+  void split_pixels(Stage &s, const Var &ow, const Var &oh, const DirectTiles &t) const {
     s.split(ow, warp_ow, in_warp, t.thread_ow).split(oh, warp_oh, eh, t.thread_oh);
     if (rows_are_oc)
       s.split(in_warp, nt, in_warp, 8).split(in_warp, q, pair, 2);
@@ -46,10 +63,29 @@ struct WarpGrid : WarpTiles {
       s.split(in_warp, mt, g, 8).split(eh, eh, m_half, 2);
     else
       s.split(in_warp, mt, in_warp, 16).split(in_warp, m_half, g, 8);
-    if (piece)
-      s.split(oc, warp_oc, row, t.thread_oc / 8);
+    s.fuse(warp_ow, warp_oh, warp_n);
+  }
+
+  /** The four warps of a warpgroup make 8 groups of 8 pixels that are evenly apart. */
+  void split_pixels_in_turn(Stage &s, const Var &ow, const Var &oh, const DirectTiles &t) const {
+    Var others("others");
+    if (two_rows)
+      s.split(ow, warp_ow, in_warp, 8)
+          .split(in_warp, mt, g, 8)
+          .split(oh, eh, m_half, 2)
+          .split(eh, eh, in_group, 4)
+          .split(eh, warp_oh, eh, t.thread_oh / 2);
     else
-      s.split(oc, warp_oc, row, t.thread_oc);
+      s.split(ow, mt, in_warp, 16)
+          .split(in_warp, m_half, g, 8)
+          .split(mt, mt, in_group, 4)
+          .split(mt, warp_ow, mt, t.thread_ow / 16)
+          .split(oh, warp_oh, eh, t.thread_oh);
+    s.fuse(warp_ow, warp_oh, others).fuse(in_group, others, warp_n);
+  }
+
+  void split_channels(Stage &s, const Var &oc, const DirectTiles &t, const Var *piece) const {
+    s.split(oc, warp_oc, row, piece ? t.thread_oc / 8 : t.thread_oc);
     if (rows_are_oc && piece)
       s.split(row, mt, m_half, 2).rename(*piece, g);
     else if (rows_are_oc)
@@ -58,7 +94,15 @@ struct WarpGrid : WarpTiles {
       s.rename(row, nt).split(*piece, q, pair, 2);
     else
       s.split(row, nt, row, 8).split(row, q, pair, 2);
-    s.fuse(q, g, lane).fuse(warp_ow, warp_oh, warp_n);
+  }
+
+  void split_channels_in_turn(Stage &s, const Var &oc, const DirectTiles &t, const Var *piece) const {
+    Var others("others");
+    if (piece)
+      s.split(oc, mt, m_half, 2).rename(*piece, g);
+    else
+      s.split(oc, mt, row, 16).split(row, m_half, g, 8);
+    s.split(mt, mt, in_group, 4).split(mt, others, mt, t.thread_oc / 16).fuse(in_group, others, warp_oc);
   }
 
   /** A lane's loops over tiles, innermost first: the first ones make the columns of one wgmma. */
@@ -100,12 +144,12 @@ void schedule_wgmma_cuda(DirectConv2D &conv, Func y, const DirectTiles &tiles) {
       .gpu_threads(grid.lane, grid.thread_y(), grid.thread_z());
 
   // What is read by ldmatrix is padded, what is read by descriptor dense.
-  const int padded = tiles.ic + WarpTiles::kVector;
+  const int padded = tiles.a_shared ? tiles.ic : tiles.ic + WarpTiles::kVector;
   grid.stage(conv, steps.kw_chunk, tiles, grid.rows_are_oc ? padded : tiles.ic, grid.rows_are_oc ? tiles.ic : padded);
 }
 
-WarpgroupRequest wgmma_warpgroup() {
-  return {{"k", "m_half", "pair"}, "ic"};
+WarpgroupRequest wgmma_warpgroup(const DirectTiles &tiles) {
+  return {{"k", "m_half", "pair"}, "ic", tiles.a_shared};
 }
 
 } // namespace hconv

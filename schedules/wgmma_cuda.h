@@ -18,11 +18,15 @@ namespace hconv {
  *     else: rows are pixels, 16 of a row or, where thread_ow is 8, 8 of two rows. A warp has all the warpgroup's
  *       channels, 32 to 256 at once, whose weights wgmma reads by descriptor. x passes through registers.
  *
+ * With a_shared what would pass through registers is read by descriptor, too, which wants an instruction's 64 rows in 8
+ * evenly spaced groups of 8: a warpgroup's warps take turns at 16 channels, or at pixels of 8 columns and 2 rows, or of
+ * 16 columns. So the tile of one warp is not one rectangle.
+ *
  * A lane has of each 16 rows and 8 columns what wgmma gives it: rows g and g + 8, columns 2 q and 2 q + 1, lane = 4 g +
  * q. What ldmatrix reads into registers is staged in rows 16 bytes longer than their data, against bank conflicts. */
 void schedule_wgmma_cuda(DirectConv2D &conv, Halide::Func y, const DirectTiles &tiles);
 
 /** The loops that schedule_wgmma_cuda lays out for the warpgroup_mma pass. */
-WarpgroupRequest wgmma_warpgroup();
+WarpgroupRequest wgmma_warpgroup(const DirectTiles &tiles);
 
 } // namespace hconv

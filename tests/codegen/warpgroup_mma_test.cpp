@@ -17,6 +17,7 @@ using namespace hconv_test;
 namespace {
 
 const WarpgroupRequest request = {{"k", "m_half", "pair"}, "step"};
+const WarpgroupRequest both_shared = {{"k", "m_half", "pair"}, "step", true};
 
 CudaBackendOptions asking(int stages, const WarpgroupRequest &warpgroup = request) {
   CudaBackendOptions options;
@@ -47,6 +48,21 @@ TEST(WarpgroupMma, PlanarInAPipelineOfTwo) {
 
 TEST(WarpgroupMma, PlanarWithoutAPipeline) {
   expect_golden(text_of([] { return cuda_of(wgmma_product(BFloat(16), 3, true), asking(1)); }), "cu");
+}
+
+// Both factors by descriptor: all taps of a step are one group, and the next copies are issued behind it.
+TEST(WarpgroupMma, BothSharedInAPipelineOfThree) {
+  expect_golden(text_of([] { return cuda_of(wgmma_product(BFloat(16), 3, true, true), asking(3, both_shared)); }),
+                "cu");
+}
+
+TEST(WarpgroupMma, BothSharedInAPipelineOfTwo) {
+  expect_golden(text_of([] { return cuda_of(wgmma_product(Float(16), 1, true, true), asking(2, both_shared)); }), "cu");
+}
+
+TEST(WarpgroupMma, BothSharedWithoutAPipeline) {
+  expect_golden(text_of([] { return cuda_of(wgmma_product(BFloat(16), 3, true, true), asking(1, both_shared)); }),
+                "cu");
 }
 
 /** Runs a kernel of 128 threads as host threads on plain SIMT code. */
@@ -103,9 +119,10 @@ struct Nest {
   Expr a = (warp * 16 + m_half * 8 + g) * 40 + step * 16 + k;
   Expr b = 2560 + (nt * 8 + q * 2 + pair) * 32 + step * 16 + k;
   Expr acc = (m_half * 8 + nt) * 2 + pair;
-  int nt_extent = 8, step_extent = 2, warps = 4, size = 4608;
+  int nt_extent = 8, mt_extent = 0, step_extent = 2, warps = 4, size = 4608;
   std::string name = "tile", step_name = "s.step", producer = "sum";
   Stmt other; // beside the nest
+  WarpgroupRequest asked = request;
 
   static Expr load(const std::string &array, Type type, const Expr &index) {
     return Load::make(type, array, index, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
@@ -120,19 +137,22 @@ struct Nest {
     auto factor = [&](const Expr &index) { return Cast::make(Float(32), load(name, BFloat(16), index)); };
     Stmt s = store("acc", Add::make(load("acc", Float(32), acc), Mul::make(factor(a), factor(b))), acc);
     s = loop("s.nt", nt_extent, loop("s.k", 16, loop("s.m_half", 2, loop("s.pair", 2, s))));
-    s = loop(step_name, step_extent, s);
+    if (mt_extent > 0)
+      s = loop("s.mt", mt_extent, s);
+    if (!step_name.empty())
+      s = loop(step_name, step_extent, s);
     if (!producer.empty())
       s = ProducerConsumer::make(producer, true, s);
     if (other.defined())
       s = Block::make(other, s);
-    s = Allocate::make("acc", Float(32), MemoryType::Register, {32}, const_true(), s);
+    s = Allocate::make("acc", Float(32), MemoryType::Register, {128}, const_true(), s);
     s = Allocate::make(name, BFloat(16), MemoryType::GPUShared, {size}, const_true(), s);
     CudaKernel kernel;
     kernel.name = "nest";
     kernel.block[0] = 32;
     kernel.block[1] = warps;
     kernel.body = s;
-    warpgroup_mma(kernel, request, pipelined);
+    warpgroup_mma(kernel, asked, pipelined);
     return to_string(kernel.body);
   }
 };
@@ -223,6 +243,50 @@ TEST(WarpgroupMma, RefusesColumnsThatNoDescriptorFits) {
   }
   expect_refusal(kCannot + "its sums acc are not evenly apart",
                  [](Nest &n) { n.acc = (m_half * 8 + select(nt == 3, 17, nt)) * 2 + pair; });
+}
+
+/** 64 rows of A as dense as B's. */
+void share_a(Nest &n) {
+  n.asked = both_shared;
+  n.a = (warp * 16 + m_half * 8 + g) * 32 + step * 16 + k;
+}
+
+TEST(WarpgroupMma, ReadsAByDescriptorToo) {
+  const std::string both = changed(share_a);
+  EXPECT_TRUE(has(both, "hconv::matrix_descriptor<64>")) << both;
+  EXPECT_FALSE(has(both, "a_fragments")) << both;
+  // Halide leaves out a loop of one step.
+  const std::string one = changed([](Nest &n) {
+    n.asked = both_shared;
+    n.a = (warp * 16 + m_half * 8 + g) * 16 + k;
+    n.b = 2560 + (nt * 8 + q * 2 + pair) * 16 + k;
+    n.step_name = "";
+  });
+  EXPECT_TRUE(has(one, "hconv::matrix_descriptor<32>")) << one;
+}
+
+TEST(WarpgroupMma, RefusesRowsThatNoDescriptorFits) {
+  const std::string kA = kCannot + "the factor of the rows, tile,";
+  auto spoilt = [](const std::function<void(Nest &)> &spoil) {
+    return [=](Nest &n) {
+      share_a(n);
+      spoil(n);
+    };
+  };
+  expect_refusal(kA + "'s rows are 40 elements apart, expected 16, 32 or 64",
+                 spoilt([](Nest &n) { n.a = (warp * 16 + m_half * 8 + g) * 40 + step * 16 + k; }));
+  expect_refusal(kA + "'s group 2 of 8 rows is not as far from the one before it as group 1",
+                 spoilt([](Nest &n) { n.a += m_half * 128; }));
+  expect_refusal(kA + "'s groups of 8 rows are not whole rows apart", spoilt([](Nest &n) { n.a += m_half * 8; }));
+  const Expr mt = var("s.mt");
+  expect_refusal(kA + " does not move evenly along loop s.mt", spoilt([=](Nest &n) {
+                   n.mt_extent = 3;
+                   n.a += select(mt == 2, 7, mt) * 128;
+                   n.acc += mt * 32;
+                 }));
+  // Planes of rows that start anywhere take more room than the rows: what follows them is in the way.
+  expect_refusal("The rows of tile that wgmma reads, elements 32 to 2079, are not the last of its 4608",
+                 spoilt([](Nest &n) { n.a += 32; }));
 }
 
 TEST(WarpgroupMma, RefusesAccessesOfTheRowsThatItCannotMove) {

@@ -42,15 +42,18 @@ def test_name_of_a_tensor_core_variant_and_of_its_input_packing():
 def test_the_layout_is_in_name_table_and_generator_params():
     nhwc = only(f"mma bf16 cuda {WARP_TILE} layout=nhwc")
     assert nhwc.name == "conv2d_mma_bf16_nhwc_oc128x64_t64x32_ic32_kwany_kt1_s4_w4_cuda"
-    assert nhwc.generator_params()[-1] == "layout=nhwc" and nhwc.table_row().endswith(", 1, 2, 0)")
+    assert nhwc.generator_params()[-1] == "layout=nhwc" and nhwc.table_row().endswith(", 1, 2, 0, 0)")
     packing = only("pack_input b16 cuda layout=nhwc")
     assert packing.name == "pack_input_b16_nhwc_cuda" and packing.generator_params() == ["bits=16", "layout=nhwc"]
     nchw = only(f"mma bf16 cuda {WARP_TILE}")
     assert only(f"mma bf16 cuda {WARP_TILE} layout=nchw").name == nchw.name
-    assert not any("layout" in word for word in nchw.generator_params()) and nchw.table_row().endswith(", 0, 2, 0)")
+    assert not any("layout" in word for word in nchw.generator_params()) and nchw.table_row().endswith(", 0, 2, 0, 0)")
     wide = only(f"mma bf16 cuda {WARP_TILE} store_bytes=16")
     assert wide.name == "conv2d_mma_bf16_oc128x64_t64x32_ic32_kwany_kt1_y16_s4_w4_cuda"
-    assert wide.table_row().endswith(", 0, 16, 0)") and "store_bytes=16" in wide.generator_params()
+    assert wide.table_row().endswith(", 0, 16, 0, 0)") and "store_bytes=16" in wide.generator_params()
+    shared = only(f"wgmma bf16 cuda {WARP_TILE} a_shared=1")
+    assert shared.name == "conv2d_wgmma_bf16_oc128x64_t64x32_ic32_kwany_kt1_ss_s4_w4_cuda"
+    assert shared.table_row().endswith(", 0, 2, 0, 1)") and "a_shared=1" in shared.generator_params()
     assert only("transpose b16 cpu").functions() == [("transpose_b16_cpu", "transpose")]
 
 
@@ -79,7 +82,7 @@ def test_a_transform_variant_is_three_functions_of_one_row():
     assert variant.functions() == [(f"{name}_input", "spectrum_input"), (f"{name}_weights", "spectrum_weights"),
                                    (f"{name}_output", "spectrum_output")]
     assert variant.generator_params() == ["type=bfloat16", "fft_h=16", "fft_w=64"]
-    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0, 0, 0, 0, 0)"
+    assert variant.table_row() == f"HCONV_VARIANT({name}, transform, bf16, cpu_avx2, " + "0, " * 14 + "16, 64, 0, 0, 0, 0, 0, 0)"
     calls = manifest.to_cmake([variant])
     assert calls.count("hconv_variant(") == 3
     assert f"hconv_variant({name}_output transform bf16 cpu_avx2 spectrum_output\n" in calls
@@ -101,7 +104,7 @@ def test_generators_of_the_algorithms():
     split = only(f"direct f32 cuda {TILE} split=1")
     assert split.generator_params() == only(f"direct f32 cuda {TILE}").generator_params() + ["split=1"]
     assert split.name == only(f"direct f32 cuda {TILE}").name.replace("_cuda", "_split_cuda")
-    assert split.table_row().endswith(", 1)")
+    assert split.table_row().endswith(", 1, 0)")
     assert "(pack_input_b16_cuda pack_input b16 cuda pack_input\n" in manifest.to_cmake(variants)
     assert variants[1].table_row().startswith("HCONV_VARIANT(pack_input_b16_cuda, pack_input, b16, cuda, 0, ")
 
@@ -109,7 +112,8 @@ def test_generators_of_the_algorithms():
 def test_each_key_alone_makes_another_name():
     base = {"tile_oc": 32, "tile_ow": 64, "tile_oh": 1, "thread_oc": 4, "thread_ow": 4, "ic": 8, "kw_tile": 4, "kw": 0,
             "stages": 3, "warps": 4, "min_blocks": 1, "thread_oh": 1, "kh_tile": 1, "unroll_ic": 1}
-    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products", "sum_ic", "layout", "store_bytes", "split"}
+    assert set(base) == set(manifest.KEYS) - {"fft_h", "fft_w", "products", "sum_ic", "layout", "store_bytes", "split",
+                                              "a_shared"}
     names = {manifest.variant_name("direct", "f32", "cuda", base)}
     for key in base:
         names.add(manifest.variant_name("direct", "f32", "cuda", {**base, key: base[key] + 1}))
@@ -136,10 +140,10 @@ def test_generator_params_spell_the_type_for_halide():
 
 
 def test_table_row_has_zero_for_what_a_variant_does_not_have():
-    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 20 + "0)"
+    assert only("pack b32 cuda").table_row() == "HCONV_VARIANT(pack_b32_cuda, pack, b32, cuda, " + "0, " * 21 + "0)"
     assert only("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1").table_row() == (
         "HCONV_VARIANT(conv2d_direct_f32_oc16x6_ic1_kwany_cpu_avx2, direct, f32, cpu_avx2, "
-        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0)")
+        "16, 6, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0)")
 
 
 def test_halide_targets_say_which_backend():
@@ -176,6 +180,8 @@ def test_halide_targets_say_which_backend():
     (f"direct f32 cuda {TILE} split=0", "split is '0', expected a whole number of at least 1."),
     ("direct f32 cpu_avx2 tile_oc=16 tile_ow=6 ic=1 split=1", "split is given, expected only in direct and mma variants "
      "for cuda, not direct for cpu_avx2."),
+    (f"wgmma bf16 cuda {WARP_TILE} a_shared=2", "a_shared is 2, expected 1."),
+    (f"mma bf16 cuda {WARP_TILE} a_shared=1", "A mma variant takes no a_shared"),
     (f"wgmma bf16 cuda {WARP_TILE} split=1", "not wgmma for cuda."),
     ("sum_parts b32 cuda", "A type of 'sum_parts' is 'b32', expected one of bf16, f16, f32."),
     ("sum_parts f32 cpu", "The target of 'sum_parts' is 'cpu', expected one of cuda."),

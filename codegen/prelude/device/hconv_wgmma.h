@@ -42,47 +42,65 @@ template <int Sums> HCONV_DEVICE void wgmma_wait_all(float *sums) {
 #define HCONV_SUM4(i) HCONV_SUM(i), HCONV_SUM(i + 1), HCONV_SUM(i + 2), HCONV_SUM(i + 3)
 #define HCONV_SUM16(i) HCONV_SUM4(i), HCONV_SUM4(i + 4), HCONV_SUM4(i + 8), HCONV_SUM4(i + 12)
 
-#define HCONV_WGMMA_N(n, types, registers, a0, a1, a2, a3, b, ...)                                                     \
+#define HCONV_WGMMA_ASM(n, types, registers, a, b, flags, ...)                                                         \
   if constexpr (N == n)                                                                                                \
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"                                                            \
-                 "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." types " {" registers "}, {" a0 "," a1 "," a2 "," a3 \
-                 "}, " b ", p, 1, 1, 0;\n}"                                                                            \
-                 : __VA_ARGS__                                                                                         \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor));
+                 "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." types " {" registers "}, " a ", " b                 \
+                 ", p, 1, 1, " flags ";\n}"                                                                            \
+                 : __VA_ARGS__
+
+// A from registers, or by descriptor; then two of the numbers are not used.
+#define HCONV_WGMMA_RS(n, types, registers, a0, a1, a2, a3, b, ...)                                                    \
+  HCONV_WGMMA_ASM(n, types, registers, "{" a0 "," a1 "," a2 "," a3 "}", b, "0", __VA_ARGS__)                            \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_descriptor));
+#define HCONV_WGMMA_SS(n, types, registers, a0, a1, a2, a3, b, ...)                                                    \
+  HCONV_WGMMA_ASM(n, types, registers, a0, a1, "0, 0", __VA_ARGS__)                                                     \
+                 : "l"(a_descriptor), "l"(b_descriptor));
+
+#define HCONV_WGMMA_SIZES(ONE, types)                                                                                  \
+  ONE(32, types, HCONV_TEN() "%10,%11,%12,%13,%14,%15", "%16", "%17", "%18", "%19", "%20", HCONV_SUM16(0))             \
+  ONE(56, types, HCONV_TEN() HCONV_TEN(1) "%20,%21,%22,%23,%24,%25,%26,%27", "%28", "%29", "%30", "%31", "%32",        \
+      HCONV_SUM16(0), HCONV_SUM4(16), HCONV_SUM4(20), HCONV_SUM4(24))                                                  \
+  ONE(64, types, HCONV_30 "%30,%31", "%32", "%33", "%34", "%35", "%36", HCONV_SUM16(0), HCONV_SUM16(16))               \
+  ONE(96, types, HCONV_30 HCONV_TEN(3) "%40,%41,%42,%43,%44,%45,%46,%47", "%48", "%49", "%50", "%51", "%52",           \
+      HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32))                                                                \
+  ONE(112, types, HCONV_30 HCONV_TEN(3) HCONV_TEN(4) "%50,%51,%52,%53,%54,%55", "%56", "%57", "%58", "%59", "%60",     \
+      HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM4(48), HCONV_SUM4(52))                                \
+  ONE(128, types, HCONV_60 "%60,%61,%62,%63", "%64", "%65", "%66", "%67", "%68", HCONV_SUM16(0), HCONV_SUM16(16),      \
+      HCONV_SUM16(32), HCONV_SUM16(48))                                                                                \
+  ONE(160, types, HCONV_60 HCONV_TEN(6) "%70,%71,%72,%73,%74,%75,%76,%77,%78,%79", "%80", "%81", "%82", "%83", "%84",  \
+      HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64))                              \
+  ONE(192, types, HCONV_90 "%90,%91,%92,%93,%94,%95", "%96", "%97", "%98", "%99", "%100", HCONV_SUM16(0),              \
+      HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64), HCONV_SUM16(80))                             \
+  ONE(224, types, HCONV_90 HCONV_TEN(9) HCONV_TEN(10) "%110,%111", "%112", "%113", "%114", "%115", "%116",             \
+      HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64), HCONV_SUM16(80),             \
+      HCONV_SUM16(96))                                                                                                 \
+  ONE(256, types, HCONV_120 "%120,%121,%122,%123,%124,%125,%126,%127", "%128", "%129", "%130", "%131", "%132",         \
+      HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64), HCONV_SUM16(80),             \
+      HCONV_SUM16(96), HCONV_SUM16(112))
 
 /** D += A B, 64 x N += 64 x 16 x 16 x N, asynchronously: A from registers as of m16n8k16, warp w of the warpgroup
- * having rows 16 w and up; B[N][16] by descriptor. Neighbouring tiles of 8 columns, halves and pairs are Tile, Half and
- * Pair elements apart in d. */
+ * having rows 16 w and up, or A[64][16] by descriptor; B[N][16] by descriptor. Neighbouring tiles of 8 columns, halves
+ * and pairs are Tile, Half and Pair elements apart in d. */
 #define HCONV_WGMMA(name, types)                                                                                       \
   template <int N, int Tile, int Half, int Pair>                                                                       \
-  HCONV_DEVICE void name(float *d, const uint32_t *a, uint64_t descriptor) {                                           \
+  HCONV_DEVICE void name(float *d, const uint32_t *a, uint64_t b_descriptor) {                                         \
     static_assert((N % 32 == 0 && N >= 32 && N <= 256) || N == 56 || N == 112, "N is 56, 112, 32, 64, .. or 256");     \
-    HCONV_WGMMA_N(32, types, HCONV_TEN() "%10,%11,%12,%13,%14,%15", "%16", "%17", "%18", "%19", "%20", HCONV_SUM16(0)) \
-    HCONV_WGMMA_N(56, types, HCONV_TEN() HCONV_TEN(1) "%20,%21,%22,%23,%24,%25,%26,%27", "%28", "%29", "%30", "%31",   \
-                  "%32", HCONV_SUM16(0), HCONV_SUM4(16), HCONV_SUM4(20), HCONV_SUM4(24))                               \
-    HCONV_WGMMA_N(64, types, HCONV_30 "%30,%31", "%32", "%33", "%34", "%35", "%36", HCONV_SUM16(0), HCONV_SUM16(16))   \
-    HCONV_WGMMA_N(96, types, HCONV_30 HCONV_TEN(3) "%40,%41,%42,%43,%44,%45,%46,%47", "%48", "%49", "%50", "%51",      \
-                  "%52", HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32))                                             \
-    HCONV_WGMMA_N(112, types, HCONV_30 HCONV_TEN(3) HCONV_TEN(4) "%50,%51,%52,%53,%54,%55", "%56", "%57", "%58",       \
-                  "%59", "%60", HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM4(48), HCONV_SUM4(52))      \
-    HCONV_WGMMA_N(128, types, HCONV_60 "%60,%61,%62,%63", "%64", "%65", "%66", "%67", "%68", HCONV_SUM16(0),           \
-                  HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48))                                                   \
-    HCONV_WGMMA_N(160, types, HCONV_60 HCONV_TEN(6) "%70,%71,%72,%73,%74,%75,%76,%77,%78,%79", "%80", "%81", "%82",    \
-                  "%83", "%84", HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64))    \
-    HCONV_WGMMA_N(192, types, HCONV_90 "%90,%91,%92,%93,%94,%95", "%96", "%97", "%98", "%99", "%100", HCONV_SUM16(0),  \
-                  HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64), HCONV_SUM16(80))                 \
-    HCONV_WGMMA_N(224, types, HCONV_90 HCONV_TEN(9) HCONV_TEN(10) "%110,%111", "%112", "%113", "%114", "%115", "%116", \
-                  HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64), HCONV_SUM16(80), \
-                  HCONV_SUM16(96))                                                                                     \
-    HCONV_WGMMA_N(256, types, HCONV_120 "%120,%121,%122,%123,%124,%125,%126,%127", "%128", "%129", "%130", "%131",     \
-                  "%132", HCONV_SUM16(0), HCONV_SUM16(16), HCONV_SUM16(32), HCONV_SUM16(48), HCONV_SUM16(64),          \
-                  HCONV_SUM16(80), HCONV_SUM16(96), HCONV_SUM16(112))                                                  \
+    HCONV_WGMMA_SIZES(HCONV_WGMMA_RS, types)                                                                           \
+  }                                                                                                                    \
+  template <int N, int Tile, int Half, int Pair>                                                                       \
+  HCONV_DEVICE void name(float *d, uint64_t a_descriptor, uint64_t b_descriptor) {                                     \
+    static_assert((N % 32 == 0 && N >= 32 && N <= 256) || N == 56 || N == 112, "N is 56, 112, 32, 64, .. or 256");     \
+    HCONV_WGMMA_SIZES(HCONV_WGMMA_SS, types)                                                                           \
   }
 HCONV_WGMMA(wgmma_bf16, "bf16.bf16")
 HCONV_WGMMA(wgmma_f16, "f16.f16")
 
 #undef HCONV_WGMMA
-#undef HCONV_WGMMA_N
+#undef HCONV_WGMMA_SIZES
+#undef HCONV_WGMMA_SS
+#undef HCONV_WGMMA_RS
+#undef HCONV_WGMMA_ASM
 #undef HCONV_SUM16
 #undef HCONV_SUM4
 #undef HCONV_SUM

@@ -136,7 +136,7 @@ Func mma_matmul(Type type, int n_tiles) {
   return c;
 }
 
-Func wgmma_product(Type type, int taps, bool b_moves) {
+Func wgmma_product(Type type, int taps, bool b_moves, bool a_dense) {
   const int M = 64, N = 128, K = 64, block_n = 64, chunk_k = 32, warps = 4;
   ImageParam a(type, b_moves ? 3 : 2, "a"), b(type, b_moves ? 2 : 3, "b");
   Func a_tile("a_tile"), b_tile("b_tile"), sum("sum"), c("c");
@@ -203,7 +203,7 @@ Func wgmma_product(Type type, int taps, bool b_moves) {
     a_tile.bound_extent(m, M + taps - 1).align_storage(m, 32); // b_tile follows: at a multiple of 8 of its rows
     b_tile.bound_extent(n, block_n).bound_extent(t, taps).fuse(n, t, n);
   }
-  stage(a_tile, m, chunk_k + 8);
+  stage(a_tile, m, a_dense ? chunk_k : chunk_k + 8);
   stage(b_tile, n, chunk_k);
   return c;
 }

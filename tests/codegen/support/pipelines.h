@@ -24,6 +24,6 @@ Halide::Func mma_matmul(Halide::Type type, int n_tiles);
  * `taps`: 64 m x 128 n x 64 k of a 16-bit type, scheduled for wgmma as schedules/wgmma_cuda does. A block is one
  * warpgroup with 64 m x 64 n, and steps of 32 along k are loop "chunk"; in one, loop "step" counts 16. The tile's loops
  * are those of mma_matmul. */
-Halide::Func wgmma_product(Halide::Type type, int taps, bool b_moves = false);
+Halide::Func wgmma_product(Halide::Type type, int taps, bool b_moves = false, bool a_dense = false);
 
 } // namespace hconv_test

@@ -42,7 +42,8 @@ struct Collective {
   bool same_operation(const Collective &other) const {
     return kind == other.kind && (kind != Kind::multiply_add || tile == other.tile) &&
            (kind != Kind::load_matrices || (matrices == other.matrices && transposed == other.transposed)) &&
-           (kind != Kind::warpgroup_product || product.descriptor == other.product.descriptor) &&
+           (kind != Kind::warpgroup_product ||
+            (product.descriptor == other.product.descriptor && product.a_descriptor == other.product.a_descriptor)) &&
            (kind != Kind::warpgroup_wait || groups_left == other.groups_left);
   }
 };

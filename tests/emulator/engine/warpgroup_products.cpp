@@ -49,34 +49,55 @@ template <typename... Values> std::string sentence(const char *format, Values...
   return text;
 }
 
-std::string multiply_add(const twin::WarpgroupProduct (&lanes)[kWarpLanes], const unsigned char *shared,
+/// 16 elements of row n of an operand in shared memory. Returns a sentence where they cannot be read.
+std::string read_row(const char *operand, const Descriptor &descriptor, int n, const unsigned char *shared,
+                     size_t shared_bytes, const UnfencedWrites &unfenced, uint16_t (&bits)[kDepth]) {
+  for (int k = 0; k < kDepth; k += kPiece) {
+    const uintptr_t offset = descriptor.address(n, k) - kSharedStart;
+    if (offset > shared_bytes || shared_bytes - offset < kPiece * sizeof *bits)
+      return sentence("wgmma: row %d of %s at offset %lld does not lie in the block's %zu bytes of shared memory", n,
+                      operand, static_cast<long long>(offset), shared_bytes);
+    if (unfenced.holds(offset))
+      return sentence("wgmma: row %d of %s at offset %lld was written by cp.async with no fence.proxy.async since", n,
+                      operand, static_cast<long long>(offset));
+    std::memcpy(bits + k, shared + offset, kPiece * sizeof *bits);
+  }
+  return {};
+}
+
+std::string multiply_add(const twin::WarpgroupProduct (&lanes)[kWarpLanes], size_t warp, const unsigned char *shared,
                          size_t shared_bytes, const UnfencedWrites &unfenced) {
   const twin::WarpgroupProduct &first = lanes[0];
-  const Descriptor descriptor(first.descriptor);
-  if (descriptor.offset != 0)
-    return sentence("wgmma: the descriptor %llx has a base offset, which is not emulated",
-                    static_cast<unsigned long long>(first.descriptor));
+  const Descriptor descriptor(first.descriptor), a_descriptor(first.a_descriptor);
+  for (const uint64_t bits : {first.descriptor, first.a_descriptor})
+    if (Descriptor(bits).offset != 0)
+      return sentence("wgmma: the descriptor %llx has a base offset, which is not emulated",
+                      static_cast<unsigned long long>(bits));
   float a[kDepth][kRows]; // register i of A: row g + 8 * (i % 2), columns 2 * q + 8 * (i / 2) and the next one
   bool finite = true;
-  for (int lane = 0; lane < kWarpLanes; ++lane)
+  for (int lane = 0; first.a && lane < kWarpLanes; ++lane)
     for (int i = 0; i < 4; ++i)
       for (int half = 0; half < 2; ++half) {
         const float x = value(first.tile, lanes[lane].a[i], half);
         a[2 * (lane % 4) + 8 * (i / 2) + half][lane / 4 + 8 * (i % 2)] = x;
         finite &= std::isfinite(x);
       }
+  for (int row = 0; !first.a && row < kRows; ++row) {
+    uint16_t bits[kDepth];
+    const int of_64 = kRows * int(warp % kWarps) + row;
+    std::string refusal = read_row("A", a_descriptor, of_64, shared, shared_bytes, unfenced, bits);
+    if (!refusal.empty())
+      return refusal;
+    for (int k = 0; k < kDepth; ++k) {
+      a[k][row] = value(first.tile, bits[k], 0);
+      finite &= std::isfinite(a[k][row]);
+    }
+  }
   for (int column = 0; column < first.columns; ++column) {
     uint16_t bits[kDepth];
-    for (int k = 0; k < kDepth; k += kPiece) {
-      const uintptr_t offset = descriptor.address(column, k) - kSharedStart;
-      if (offset > shared_bytes || shared_bytes - offset < kPiece * sizeof *bits)
-        return sentence("wgmma: row %d of B at offset %lld does not lie in the block's %zu bytes of shared memory",
-                        column, static_cast<long long>(offset), shared_bytes);
-      if (unfenced.holds(offset))
-        return sentence("wgmma: row %d of B at offset %lld was written by cp.async with no fence.proxy.async since",
-                        column, static_cast<long long>(offset));
-      std::memcpy(bits + k, shared + offset, kPiece * sizeof *bits);
-    }
+    std::string refusal = read_row("B", descriptor, column, shared, shared_bytes, unfenced, bits);
+    if (!refusal.empty())
+      return refusal;
     // Sums start at +0, so products with 0 leave them as they are. Most of a small problem's tile is padding.
     if (finite && std::all_of(bits, bits + kDepth, [](uint16_t x) { return x == 0; }))
       continue;
@@ -134,13 +155,16 @@ std::string WarpgroupProducts::issue(size_t warp, const Collective *const (&lane
     return "wgmma: no wgmma.fence since registers were written";
   if (warp / kWarps * kWarps + kWarps > warps_.size())
     return sentence("wgmma: warp %zu of %zu belongs to no whole warpgroup", warp, warps_.size());
-  std::vector<uint64_t> &sequence = descriptors_[warp / kWarps];
-  const uint64_t descriptor = lanes[0]->product.descriptor;
+  std::vector<Descriptors> &sequence = descriptors_[warp / kWarps];
+  const twin::WarpgroupProduct &called = lanes[0]->product;
+  const Descriptors descriptors = {called.a_descriptor, called.descriptor};
   if (w.issued == sequence.size())
-    sequence.push_back(descriptor);
-  else if (sequence[w.issued] != descriptor)
-    return sentence("wgmma: product %zu has the descriptor %llx, in another warp of the warpgroup %llx", w.issued,
-                    static_cast<unsigned long long>(descriptor), static_cast<unsigned long long>(sequence[w.issued]));
+    sequence.push_back(descriptors);
+  for (size_t i = 0; i < descriptors.size(); ++i)
+    if (sequence[w.issued][i] != descriptors[i])
+      return sentence("wgmma: product %zu has the descriptor %llx of %c, in another warp of the warpgroup %llx",
+                      w.issued, static_cast<unsigned long long>(descriptors[i]), "AB"[i],
+                      static_cast<unsigned long long>(sequence[w.issued][i]));
   ++w.issued;
   Product &product = w.pending.emplace_back();
   for (int lane = 0; lane < kWarpLanes; ++lane)
@@ -179,7 +203,7 @@ std::string WarpgroupProducts::perform(size_t warp, const Collective *const (&la
     break;
   }
   for (size_t i = 0; i < happening; ++i) {
-    std::string refusal = multiply_add(w.pending[i].lanes, shared, shared_bytes, unfenced);
+    std::string refusal = multiply_add(w.pending[i].lanes, warp, shared, shared_bytes, unfenced);
     if (!refusal.empty())
       return refusal;
   }

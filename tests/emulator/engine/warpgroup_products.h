@@ -3,6 +3,7 @@
 
 #include "collectives.h"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -24,7 +25,7 @@ private:
 };
 
 /// The products under way. Each warp computes its own 16 rows. A product happens at its call or as late as the wait for
-/// its group, in order; only then are the registers of A, B and the sums used.
+/// its group, in order; only then are A, B and the sums used.
 class WarpgroupProducts {
 public:
   void start(size_t warps);
@@ -51,7 +52,8 @@ private:
   std::string issue(size_t warp, const Collective *const (&lanes)[kWarpLanes]);
 
   std::vector<Warp> warps_;
-  std::vector<std::vector<uint64_t>> descriptors_; // of each warpgroup's products, in order
+  using Descriptors = std::array<uint64_t, 2>;        // of A, 0 where it comes from registers, and of B
+  std::vector<std::vector<Descriptors>> descriptors_; // of each warpgroup's products, in order
 };
 
 } // namespace hconv::emulator

@@ -45,7 +45,7 @@ protected:
   std::vector<float> computed(const char *kernel, const Product &p, uint16_t (*bits)(float) = hconv::bfloat16_bits) {
     const DeviceArray<uint16_t> a(converted(p.a, bits)), b(converted(p.b, bits));
     const DeviceArray<float> d(std::vector<float>(64 * p.n, -1));
-    const unsigned bytes = unsigned(p.n) * 128 + 64 * 72 * 2;
+    const unsigned bytes = unsigned(p.n) * 128 + 8 * 81 * 16; // of A: 64 rows of 72 elements, or 8 planes
     status_ = launch(kernel, {{1, 1, 1}, {128, 1, 1}, bytes}, a.pointer(), b.pointer(), d.pointer());
     if (status_ == CUDA_SUCCESS)
       return d.values();
@@ -62,6 +62,12 @@ TEST_F(Warpgroup, MultipliesInEveryShapeAndSwizzle) {
   EXPECT_EQ(computed("wgmma_f16_n256_s128", Product(256, 4), hconv::half_bits), Product(256, 4).exact());
 }
 
+TEST_F(Warpgroup, ReadsABothWaysByDescriptor) {
+  EXPECT_EQ(computed("wgmma_bf16_a_swizzled", Product(64, 5)), Product(64, 5).exact());
+  EXPECT_EQ(computed("wgmma_bf16_a_planar", Product(64, 6)), Product(64, 6).exact());
+  EXPECT_EQ(computed("wgmma_f16_a_planar", Product(64, 7), hconv::half_bits), Product(64, 7).exact());
+}
+
 // One element of A and one of B at a time: a wrong place cannot hide behind another.
 TEST_F(Warpgroup, EachElementReachesItsProductAlone) {
   for (size_t i = 0; i < 64; i += 5) {
@@ -70,7 +76,8 @@ TEST_F(Warpgroup, EachElementReachesItsProductAlone) {
     p.b.assign(p.b.size(), 0);
     p.a[i * 64 + (i * 7 + 3) % 64] = 3;
     p.b[(i * 11 + 6) % 64 * 64 + (i * 7 + 3) % 64] = 5;
-    ASSERT_EQ(computed("wgmma_bf16_n64_s128", p), p.exact()) << i;
+    for (const char *kernel : {"wgmma_bf16_n64_s128", "wgmma_bf16_a_swizzled", "wgmma_bf16_a_planar"})
+      ASSERT_EQ(computed(kernel, p), p.exact()) << kernel << " " << i;
   }
 }
 
@@ -103,6 +110,7 @@ TEST_F(FaultyWarpgroup, RightIsRightUnderEveryTiming) {
   for (const char *timing : {"early", "late", "mixed"}) {
     set(timing);
     EXPECT_TRUE(is_right("wgmma_bf16_n64_s128")) << timing;
+    EXPECT_TRUE(is_right("wgmma_bf16_a_planar")) << timing;
   }
 }
 
@@ -118,15 +126,19 @@ TEST_F(FaultyWarpgroup, OperandsAreReadAsLateAsTheWait) {
   EXPECT_FALSE(is_right("wgmma_early_overwrite_b"));
   set("late");
   EXPECT_FALSE(is_right("wgmma_early_overwrite_a"));
+  set("late");
+  EXPECT_FALSE(is_right("wgmma_a_early_overwrite"));
 }
 
 TEST_F(FaultyWarpgroup, MissingFencesFailTheLaunch) {
   expect_failure("wgmma_no_fence", "no wgmma.fence since registers were written");
   expect_failure("wgmma_no_proxy_fence", "was written by cp.async with no fence.proxy.async since");
+  expect_failure("wgmma_a_no_proxy_fence", " of A at offset ");
 }
 
 TEST_F(FaultyWarpgroup, WarpsOfAWarpgroupMustAgree) {
-  expect_failure("wgmma_other_descriptor", "in another warp of the warpgroup");
+  expect_failure("wgmma_other_descriptor", "of B, in another warp of the warpgroup");
+  expect_failure("wgmma_a_other_descriptor", "of A, in another warp of the warpgroup");
 }
 #endif
 

@@ -70,7 +70,8 @@ void async_copy(void *shared, const void *global, int size, int bytes);
 void async_commit();
 void async_wait(int newest_groups_left);
 
-// Asynchronous matrix products of a warpgroup. `sums` are a lane's: neighbouring tiles of 8 columns, halves (rows g and
+// Asynchronous matrix products of a warpgroup. A is a lane's registers, or where these are null 64 rows by descriptor.
+// `sums` are a lane's: neighbouring tiles of 8 columns, halves (rows g and
 // g + 8) and pairs are that many elements apart. Both arrays are used when the product happens, which is anywhere
 // between the call and the wait.
 struct WarpgroupProduct {
@@ -79,7 +80,7 @@ struct WarpgroupProduct {
   float *sums;
   int next_tile, next_half, next_pair;
   const unsigned *a;
-  uint64_t descriptor;
+  uint64_t a_descriptor, descriptor;
 };
 void warpgroup_multiply_add(const WarpgroupProduct &product);
 void warpgroup_fence();
@@ -197,12 +198,16 @@ template <int Sums> inline void wgmma_wait_all(float *) {
   twin::warpgroup_wait(0);
 }
 
-template <int N, int Next, int Half, int Pair> void wgmma_bf16(float *d, const uint32_t *a, uint64_t descriptor) {
-  twin::warpgroup_multiply_add({twin::Tile::m16n8k16_bf16, N, d, Next, Half, Pair, a, descriptor});
-}
-template <int N, int Next, int Half, int Pair> void wgmma_f16(float *d, const uint32_t *a, uint64_t descriptor) {
-  twin::warpgroup_multiply_add({twin::Tile::m16n8k16_f16, N, d, Next, Half, Pair, a, descriptor});
-}
+#define HCONV_WGMMA(name, tile)                                                                                        \
+  template <int N, int Next, int Half, int Pair> void name(float *d, const uint32_t *a, uint64_t descriptor) {         \
+    twin::warpgroup_multiply_add({tile, N, d, Next, Half, Pair, a, 0, descriptor});                                    \
+  }                                                                                                                    \
+  template <int N, int Next, int Half, int Pair> void name(float *d, uint64_t a_descriptor, uint64_t descriptor) {     \
+    twin::warpgroup_multiply_add({tile, N, d, Next, Half, Pair, nullptr, a_descriptor, descriptor});                   \
+  }
+HCONV_WGMMA(wgmma_bf16, twin::Tile::m16n8k16_bf16)
+HCONV_WGMMA(wgmma_f16, twin::Tile::m16n8k16_f16)
+#undef HCONV_WGMMA
 
 } // namespace hconv
 

@@ -1,0 +1,70 @@
+extern "C" __global__ void __launch_bounds__(128, 1)
+    WarpgroupMma_BothSharedWithoutAPipeline(const hconv::bfloat16 *__restrict__ a, const hconv::bfloat16 *__restrict__ b, hconv::bfloat16 *__restrict__ c) {
+  HCONV_SHARED_MEMORY(shared);
+  const int thread_x = threadIdx.x;
+  const int bn = blockIdx.x;
+  const int thread_y = threadIdx.y;
+  hconv::bfloat16 *a_tile_b_tile = reinterpret_cast<hconv::bfloat16 *>(shared); // 8448 elements
+  float sum_0[32];
+  // produce sum
+  #pragma unroll
+  for (int m_half = 0; m_half < 2; m_half++) {
+    #pragma unroll
+    for (int nt = 0; nt < 8; nt++) {
+      #pragma unroll
+      for (int pair = 0; pair < 2; pair++) {
+        sum_0[nt * 2 + (m_half * 16 + pair)] = 0.0f;
+      }
+    }
+  }
+  __syncthreads();
+  const int32_t t149 = (thread_x >> 2) + thread_y * 8;
+  #pragma unroll 1
+  for (int chunk = 0; chunk < 2; chunk++) {
+    // produce a_tile
+    const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
+    for (int row = 0; row < 6; row++) {
+      hconv::store_aligned(a_tile_b_tile + (((row * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3)) * 8 ^ ((row * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3) >> 3 & 3) * 8) + (row * 32 + ((thread_x >> 2) + thread_y * 8) >> 6) * 2048, hconv::load_aligned<hconv::vec<hconv::bfloat16, 8>>(a + ((row * 32 + t149 >> 6) * 512 + ((row * 32 + t149 & 63) * 8 + vec_base_s)) * 8));
+    }
+    hconv::fence_proxy_async();
+    __syncthreads();
+    // produce b_tile
+    const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
+    for (int row_1 = 0; row_1 < 3; row_1++) {
+      if (row_1 < (65 - t149 >> 5) + 1) {
+        hconv::store_aligned(a_tile_b_tile + ((thread_x & 3) * 67 + (thread_y * 8 + ((thread_x >> 2) + row_1 * 32))) * 8 + 6144, hconv::load_aligned<hconv::vec<hconv::bfloat16, 8>>(b + (((bn * 2 + row_1) * 32 + t149) * 8 + vec_base_s_1) * 8));
+      }
+    }
+    hconv::fence_proxy_async();
+    __syncthreads();
+    // consume b_tile
+    // consume a_tile
+    for (int r_y = 0; r_y < 3; r_y++) {
+      const uint64_t b_descriptor = hconv::planar_descriptor<1072, 128>(a_tile_b_tile + r_y * 8 + 6144);
+      const uint64_t a_descriptor = hconv::matrix_descriptor<64>(a_tile_b_tile + r_y * 2048);
+      hconv::wgmma_fence();
+      for (int step = 0; step < 2; step++) {
+        hconv::wgmma_bf16<64, 2, 16, 1>(sum_0, a_descriptor + uint64_t(step * 2), b_descriptor + uint64_t(step * 134));
+      }
+      hconv::wgmma_commit();
+      hconv::wgmma_wait<0>();
+    }
+    __syncthreads();
+  }
+  hconv::wgmma_wait_all<32>(sum_0);
+  __syncthreads();
+  // consume sum
+  #pragma unroll
+  for (int m_half_1 = 0; m_half_1 < 2; m_half_1++) {
+    const int32_t m = (thread_x >> 2) + m_half_1 * 8;
+    #pragma unroll
+    for (int nt_1 = 0; nt_1 < 8; nt_1++) {
+      const int32_t t178_s = nt_1 * 4 + (thread_x & 3);
+      #pragma unroll
+      for (int pair_1 = 0; pair_1 < 2; pair_1++) {
+        c[(((thread_y * 16 + m) * 2 + bn) * 32 + t178_s) * 2 + pair_1] = hconv::bfloat16(sum_0[nt_1 * 2 + (m_half_1 * 16 + pair_1)]);
+      }
+    }
+  }
+}
+HCONV_REGISTER_KERNEL(WarpgroupMma_BothSharedWithoutAPipeline)
