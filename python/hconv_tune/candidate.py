@@ -10,7 +10,7 @@ from .problem import LAYOUTS, Problem  # before manifest: it adds the path
 import manifest  # noqa: E402  isort: skip
 
 FFT_KEYS = ("fft_h", "fft_w")
-DEFAULTS = {**manifest.DEFAULTS, "parts": 1}
+DEFAULTS = {**manifest.DEFAULTS, "parts": 1, "a_shared": 0}
 PARTS = (1, 2, 4, 8, 16, 32, 64)  # of a sum; those beyond 1 are a split variant's
 
 
@@ -26,8 +26,10 @@ class Candidate:
 
     @classmethod
     def of(cls, algorithm: str, type: str, target: str, parameters: dict) -> "Candidate":
-        """Parameters that a row may leave out are left out where they have the default's value."""
-        told = {key: value for key, value in parameters.items() if DEFAULTS.get(key) != value}
+        """Parameters that a row may leave out are left out where they have the default's value; a split variant names its
+        parts, be it one."""
+        told = {key: value for key, value in parameters.items()
+                if DEFAULTS.get(key) != value or key == "parts" and "split" in parameters}
         return cls(algorithm, type, target, tuple(sorted(told.items())))
 
     def rows(self) -> list[str]:
@@ -75,13 +77,12 @@ def _parsed(manifest_text: str) -> tuple:
 
 
 def shipped_candidates(manifest_text: str, problem: Problem) -> list[Candidate]:
-    """The candidates that the manifest already has for a problem's type, target and layout; of transform each with each
-    product, of split variants each in each number of parts that divides the problem's steps. Variants of nchw serve nhwc
-    too, behind a conversion. Whether one can compute the problem is the library's to say (questions.listing)."""
+    """The candidates that the manifest already has for a problem's type and target; of transform each with each product, of
+    split variants each in each number of parts that divides the problem's steps. Variants of either layout serve the other,
+    behind a conversion. Whether one can compute the problem is the library's to say (questions.listing)."""
     found, transforms, products = [], [], []
     for variant in _parsed(manifest_text):
-        if variant.target != problem.target or variant.algorithm == "sum_parts" or \
-                variant.params.get("layout", 0) > LAYOUTS.index(problem.layout):
+        if variant.target != problem.target or variant.algorithm == "sum_parts":
             continue
         if variant.algorithm == "spectral_product":
             products.append(variant)
@@ -90,7 +91,7 @@ def shipped_candidates(manifest_text: str, problem: Problem) -> list[Candidate]:
         elif variant.type == problem.type and "split" in variant.params:
             steps = -(-problem.shape.in_channels // variant.params["ic"])
             found += [Candidate.of(variant.algorithm, variant.type, variant.target, {**variant.params, "parts": parts})
-                      for parts in PARTS[1:] if steps % parts == 0]
+                      for parts in PARTS if steps % parts == 0]
         elif variant.type == problem.type:
             found.append(Candidate.of(variant.algorithm, variant.type, variant.target, variant.params))
     found += [Candidate.of("transform", t.type, t.target, {**t.params, **p.params}) for t in transforms for p in products]

@@ -115,9 +115,11 @@ def _reference(shape: Shape, x, w, bias, on_gpu: bool, whole: bool) -> numpy.nda
 
 
 def border_shape(problem: Problem) -> Shape:
-    """Small, with the problem's kernel. Kernels of nhwc write 8 channels at once, and serve no other numbers of them."""
+    """Small, with the problem's kernel. Kernels of nhwc, of which there are some for 16-bit types on a GPU, write 8 channels
+    at once, and serve no other numbers of them."""
     kh, kw = problem.shape.kernel_height, problem.shape.kernel_width
-    oc = 24 if problem.layout == "nhwc" and problem.shape.out_channels % 8 == 0 else 19
+    pieces = not problem.on_cpu and problem.type != "f32" and problem.shape.out_channels % 8 == 0
+    oc = 24 if pieces else 19
     return Shape(2, 5, kh + 6, kw + 21, kh, kw, oc, (1, 0, 2, 1))
 
 

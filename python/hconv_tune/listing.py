@@ -38,12 +38,18 @@ class Listing:
                 self._known[problem] = [named[name] for name in costs], choice, costs
 
     def of(self, problem: Problem) -> tuple[list[Candidate], str, dict]:
-        """(candidates, the variant that the library takes by itself, else the first, else "", modelled costs)."""
+        """(candidates, the variant that the library takes by itself, modelled costs). Where the library takes one of another
+        target (a CPU has a better instruction set than the one that is tuned) or none, the first candidate stands for it, or
+        "". Raises RuntimeError where its choice is of this target and no candidate: another would be measured for it."""
         if problem not in self._known:
             self.ask([problem])
         candidates, choice, costs = self._known[problem]
         names = [candidate.variant for candidate in candidates]
-        return candidates, choice if choice in names else (names or [""])[0], costs
+        if choice in names:
+            return candidates, choice, costs
+        if choice.partition("+")[0].endswith(f"_{problem.target}"):
+            raise RuntimeError(f"{problem}: {self.library} takes {choice}, which the manifest does not have.")
+        return candidates, (names or [""])[0], costs
 
 
 def pruned(candidates, costs: dict, serving, limit: float) -> tuple[list, list]:

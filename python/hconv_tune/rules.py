@@ -4,6 +4,8 @@ reason, a phrase that names what was found.
 
 from __future__ import annotations
 
+import math
+
 REGISTERS, THREADS, SHARED_BYTES = 65536, 2048, 228 * 1024  # of a multiprocessor of sm_90
 BLOCK_SHARED_BYTES, RESERVED_BYTES = 227 * 1024, 1024       # of a block, and besides what it asks for
 ADDRESSING = 24                                             # registers of a thread for addresses and loops, at least
@@ -50,8 +52,6 @@ def kw_tile(value, problem):
 
 
 def layout(value, problem):
-    if value and problem.layout == "nchw":
-        return "kernels of nhwc do not serve nchw"
     oc = problem.shape.out_channels
     return f"kernels of nhwc write 8 channels at once, and OC is {oc}" if value and oc % 8 else ""
 
@@ -84,12 +84,13 @@ def whole_warps(p, problem):
 
 
 def direct_lanes(p, problem):
+    """As ThreadGrid of schedules/direct_cuda has it."""
     across = {key: p[f"tile_{key}"] // p[f"thread_{key}"] for key in ("oc", "ow", "oh")}
-    lanes_ow = min(across["ow"], 8)
-    if across["ow"] % lanes_ow or 8 % lanes_ow or across["oh"] % (8 // lanes_ow) or across["oc"] % 4:
-        return (f"{across['ow']} (ow) x {across['oh']} (oh) x {across['oc']} (oc) threads do not divide into warps of 8 "
-                "pixels x 4 channels")
-    return ""
+    for lanes_oc in (4, 8, 16, 32, 2, 1):
+        pixels = 32 // lanes_oc
+        if across["oc"] % lanes_oc == 0 and across["oh"] % (pixels // math.gcd(across["ow"], pixels)) == 0:
+            return ""
+    return f"{across['ow']} (ow) x {across['oh']} (oh) x {across['oc']} (oc) threads do not divide into warps"
 
 
 def product_lanes(p, problem):
@@ -107,6 +108,8 @@ def mma_warps(p, problem):
 
 def warpgroups(p, problem):
     """Four neighbouring warps make a warpgroup, along channels where their number there allows it, else along pixels."""
+    if p["ic"] == 16 and not p.get("a_shared"):
+        return "steps of ic=16 are for a_shared=1 alone"
     across_oc = p["tile_oc"] // p["thread_oc"]
     across_pixels = warps(p, 1) // max(across_oc, 1)
     if across_oc % 4 == 0:

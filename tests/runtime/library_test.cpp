@@ -46,7 +46,7 @@ const Row rows[] = {
     {"strict B4 C64 128x128 K8", strict(problem(float32, cuda0, 4, 64, 128, 8)), "conv2d_direct_f32_oc64x.*_kw8_"},
     {"strict B1 C128 256x256 K32", strict(problem(float32, cuda0, 1, 128, 256, 32)), "conv2d_direct_f32_oc64x.*_kw8_"},
     {"strict B32 C64 58x58 K3", strict(problem(float32, cuda0, 32, 64, 58, 3)), "conv2d_direct_f32_oc64x.*_kw3_"},
-    {"strict B32 C512 9x9 K3", strict(problem(float32, cuda0, 32, 512, 9, 3)), "conv2d_direct_f32_oc.*x8_r8_.*_kw3_"},
+    {"strict B32 C512 9x9 K3", strict(problem(float32, cuda0, 32, 512, 9, 3)), "conv2d_direct_f32_oc.*_kw3_"},
     {"few blocks: B1 C16 32x32 K4", problem(float32, cuda0, 1, 16, 32, 4), "conv2d_direct_f32_oc16x16_r2_.*_kw4_"},
     {"strict B2 C32 256x256 K5", strict(problem(float32, cuda0, 2, 32, 256, 5)), "conv2d_direct_f32_oc32x"},
     {"bf16", strict(problem(bfloat16, cuda0, 4, 64, 128, 8)), "conv2d_direct_bf16_oc64x128_"},
@@ -95,7 +95,8 @@ TEST(LibraryDispatch, SixteenBitTypesRunOnTensorCoresUnlessStrict) {
         Choice choice;
         ASSERT_EQ(choose(p, {}, {}, &choice), HCONV_OK) << hconv_last_error();
         EXPECT_NE(choice.variant->algorithm, Algorithm::direct) << channels << " " << size;
-        EXPECT_EQ(choice.pack_input != nullptr, on_tensor_cores(choice.variant->algorithm));
+        EXPECT_EQ(choice.pack_input != nullptr,
+                  on_tensor_cores(choice.variant->algorithm) && choice.variant->layout == HCONV_LAYOUT_NCHW);
         ASSERT_EQ(choose(strict(p), {}, {}, &choice), HCONV_OK) << hconv_last_error();
         EXPECT_EQ(choice.variant->algorithm, Algorithm::direct) << channels << " " << size;
       }
@@ -123,20 +124,21 @@ TEST(LibraryDispatch, WarpgroupsMultiplyOnOneComputeCapabilityAlone) {
 
 struct WarpgroupRow {
   int64_t batch, channels, size, kernel;
-  const char *nchw, *nhwc; ///< the tiles that were the fastest on an H200, or within 5 % of that
+  const char *nchw,
+      *nhwc; ///< the tiles that were the fastest on an H200, or within 5 % of that; some of NHWC serve NCHW
 };
 
 TEST(LibraryDispatch, TheFastestTilesOfTensorCores) {
   const WarpgroupRow measured[] = {
-      {8, 256, 58, 3, "oc128x32_r4_.*_kw1_kt1_y16_", "oc256x32_r4_.*_kw1_kt1_y16_"},
-      {8, 128, 114, 3, "oc64x16_r16_.*_kw3_kt3_y16_", "oc64x16_r16_.*_kw3_kt3_y16_"},
-      {8, 64, 226, 3, "oc64x16_r16_.*_kw3_kt3_y16_", "oc64x16_r16_.*_kw3_kt3_y16_"},
-      {32, 64, 58, 3, "oc64x16_r16_.*_kw3_kt3_y16_", "oc64x16_r16_.*_kw3_kt3_y16_"},
-      {32, 128, 30, 3, "oc128x32_r4_.*_kw1_kt1_s3_", "oc128x32_r4_.*_kw1_kt1_y16_"},
-      {32, 256, 16, 3, "oc64x16_r16_.*_kw3_kt3_s3_", "oc64x16_r14_.*_kh3_kw3_kt3_y16_"},
-      {32, 512, 9, 3, "oc64x8_r8_.*_kw3_kt3_s3_w4_mb4_cuda$", "oc128x8_r8_.*_ic64_kw3_kt3_s3_"},
+      {8, 256, 58, 3, "nhwc_oc128x8_r28_.*_ss_", "oc128x8_r28_.*_ss_"},
+      {8, 128, 114, 3, "nhwc_oc128x16_r16_.*_ss_", "oc128x16_r16_.*_ss_"},
+      {8, 64, 226, 3, "oc64x16_r16_.*_kw3_kt3_y16_", "oc64x(16_r16|8_r28)_.*_kw3_kt3_y16_"},
+      {32, 64, 58, 3, "(oc64x16_r16|nhwc_oc64x8_r28)_.*_kw3_kt3_y16_", "oc64x8_r28_.*_ss_"},
+      {32, 128, 30, 3, "nhwc_oc128x8_r28_.*_ss_", "oc128x8_r28_.*_ss_"},
+      {32, 256, 16, 3, "nhwc_oc64x16_r14_.*_ss_", "oc64x16_r14_.*_ss_"},
+      {32, 512, 9, 3, "nhwc_oc128x8_r8_.*_ic64_kw3_kt3_s3_", "oc128x8_r8_.*_ic64_kw3_kt3_s3_"},
       {32, 256, 32, 1, "oc128x32_r4_.*_kw1_kt1_y16_", "oc256x32_r4_.*_kw1_kt1_y16_"},
-      {16, 128, 64, 5, "oc128x32_r8_.*_kw5_kt5_y16_", "oc128x32_r8_.*_kw5_kt5_y16_"},
+      {16, 128, 64, 5, "nhwc_oc128x32_r8_.*_kw5_kt5_y16_", "oc128x32_r8_.*_kw5_kt5_y16_"},
   };
   for (const auto &[dtype, type] : {std::pair{bfloat16, Type::bf16}, {float16, Type::f16}}) {
     if (!compiled(Algorithm::wgmma, type))
@@ -145,7 +147,7 @@ TEST(LibraryDispatch, TheFastestTilesOfTensorCores) {
       hconv_problem p = problem(dtype, cuda0, row.batch, row.channels, row.size, row.kernel);
       Choice choice;
       ASSERT_EQ(choose(p, {}, untuned(), &choice), HCONV_OK) << hconv_last_error();
-      EXPECT_THAT(choice.variant->name, testing::ContainsRegex(std::string("^conv2d_w?g?mma_[bf16]*_") + row.nchw))
+      EXPECT_THAT(choice.variant->name, testing::ContainsRegex(std::string("^conv2d_w?g?mma_b?f16_") + row.nchw))
           << row.channels << " channels, NCHW";
       p.layout = HCONV_LAYOUT_NHWC;
       ASSERT_EQ(choose(p, {}, untuned(), &choice), HCONV_OK) << hconv_last_error();

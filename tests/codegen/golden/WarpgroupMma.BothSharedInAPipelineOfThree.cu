@@ -18,9 +18,17 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     }
   }
   __syncthreads();
-  const int32_t t149 = (thread_x >> 2) + thread_y * 8;
   int32_t now[2];
   int32_t ahead[2];
+  uint32_t copy_place[3];
+  uint32_t copy_offset[2];
+  uint32_t copy_mask[1];
+  copy_offset[0] = hconv::kept((uint32_t(thread_y) * 64u + (uint32_t(thread_x >> 2) * 8u + uint32_t(thread_x & 3))) * 8u);
+  copy_place[0] = hconv::kept(uint32_t((thread_y * 32 + thread_x) * 8 ^ (thread_x >> 3) * 8));
+  copy_place[1] = hconv::kept(uint32_t((thread_y * 32 + thread_x) * 8 + 1024 ^ (thread_x >> 3) * 8));
+  copy_offset[1] = hconv::kept((uint32_t(thread_y) * 64u + (uint32_t(bn) * 512u + (uint32_t(thread_x >> 2) * 8u + uint32_t(thread_x & 3)))) * 8u);
+  copy_place[2] = hconv::kept((uint32_t(thread_y) * 8u + (uint32_t(thread_x & 3) * 67u + uint32_t(thread_x >> 2))) * 8u);
+  copy_mask[0] = hconv::kept((thread_x >> 2) + thread_y * 8 < 2 ? 1u : 0u);
   ahead[0] = 0;
   ahead[1] = 0;
   now[0] = 0;
@@ -28,16 +36,26 @@ extern "C" __global__ void __launch_bounds__(128, 1)
   hconv::bfloat16 *const a_tile_b_tile_write = a_tile_b_tile + ahead[1] * 8448;
   const int32_t chunk = ahead[0];
   // produce a_tile
-  const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
-  for (int row = 0; row < 6; row++) {
-    hconv::cp_async16(a_tile_b_tile_write + (((row * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3)) * 8 ^ ((row * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3) >> 3 & 3) * 8) + (row * 32 + ((thread_x >> 2) + thread_y * 8) >> 6) * 2048, a + ((row * 32 + t149 >> 6) * 512 + ((row * 32 + t149 & 63) * 8 + vec_base_s)) * 8, 16);
-  }
+  const uint32_t moved4_s = uint32_t(chunk);
+  const uint32_t moved3_s = uint32_t(chunk);
+  const uint32_t moved2_s = uint32_t(chunk);
+  const uint32_t moved0_s = uint32_t(chunk);
+  const uint32_t moved1_s = uint32_t(chunk);
+  const uint32_t moved5_s = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 32u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]), a + int32_t(copy_offset[0] + moved1_s * 32u + 2048u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 2048, a + int32_t(copy_offset[0] + moved2_s * 32u + 4096u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 2048, a + int32_t(copy_offset[0] + moved3_s * 32u + 6144u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 4096, a + int32_t(copy_offset[0] + moved4_s * 32u + 8192u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 4096, a + int32_t(copy_offset[0] + moved5_s * 32u + 10240u), 16);
   // produce b_tile
-  const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
-  for (int row_1 = 0; row_1 < 3; row_1++) {
-    if (row_1 < (65 - t149 >> 5) + 1) {
-      hconv::cp_async16(a_tile_b_tile_write + ((thread_x & 3) * 67 + (thread_y * 8 + ((thread_x >> 2) + row_1 * 32))) * 8 + 6144, b + (((bn * 2 + row_1) * 32 + t149) * 8 + vec_base_s_1) * 8, 16);
-    }
+  const uint32_t moved2_s_1 = uint32_t(chunk);
+  const uint32_t moved0_s_1 = uint32_t(chunk);
+  const uint32_t moved1_s_1 = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 6144, b + int32_t(copy_offset[1] + moved0_s_1 * 32u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 6400, b + int32_t(copy_offset[1] + moved1_s_1 * 32u + 2048u), 16);
+  if ((copy_mask[0] & 1) != 0u) {
+    hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 6656, b + int32_t(copy_offset[1] + moved2_s_1 * 32u + 4096u), 16);
   }
   ahead[0] = ahead[0] + 1;
   ahead[1] = ahead[1] == 2 ? 0 : ahead[1] + 1;
@@ -68,17 +86,41 @@ extern "C" __global__ void __launch_bounds__(128, 1)
           const int32_t chunk = ahead[0];
           // produce a_tile
           {
-            const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
-            for (int row = 0; row < 6; row++) {
-              hconv::cp_async16(a_tile_b_tile_write + (((row * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3)) * 8 ^ ((row * 32 + ((thread_x >> 2) + thread_y * 8) & 63) * 4 + (thread_x & 3) >> 3 & 3) * 8) + (row * 32 + ((thread_x >> 2) + thread_y * 8) >> 6) * 2048, a + ((row * 32 + t149 >> 6) * 512 + ((row * 32 + t149 & 63) * 8 + vec_base_s)) * 8, 16);
+            const uint32_t moved4_s = uint32_t(chunk);
+            {
+              const uint32_t moved3_s = uint32_t(chunk);
+              {
+                const uint32_t moved2_s = uint32_t(chunk);
+                {
+                  const uint32_t moved0_s = uint32_t(chunk);
+                  {
+                    const uint32_t moved1_s = uint32_t(chunk);
+                    {
+                      const uint32_t moved5_s = uint32_t(chunk);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 32u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]), a + int32_t(copy_offset[0] + moved1_s * 32u + 2048u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 2048, a + int32_t(copy_offset[0] + moved2_s * 32u + 4096u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 2048, a + int32_t(copy_offset[0] + moved3_s * 32u + 6144u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 4096, a + int32_t(copy_offset[0] + moved4_s * 32u + 8192u), 16);
+                      hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[1]) + 4096, a + int32_t(copy_offset[0] + moved5_s * 32u + 10240u), 16);
+                    }
+                  }
+                }
+              }
             }
           }
           // produce b_tile
           {
-            const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
-            for (int row_1 = 0; row_1 < 3; row_1++) {
-              if (row_1 < (65 - t149 >> 5) + 1) {
-                hconv::cp_async16(a_tile_b_tile_write + ((thread_x & 3) * 67 + (thread_y * 8 + ((thread_x >> 2) + row_1 * 32))) * 8 + 6144, b + (((bn * 2 + row_1) * 32 + t149) * 8 + vec_base_s_1) * 8, 16);
+            const uint32_t moved2_s_1 = uint32_t(chunk);
+            {
+              const uint32_t moved0_s_1 = uint32_t(chunk);
+              {
+                const uint32_t moved1_s_1 = uint32_t(chunk);
+                hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 6144, b + int32_t(copy_offset[1] + moved0_s_1 * 32u), 16);
+                hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 6400, b + int32_t(copy_offset[1] + moved1_s_1 * 32u + 2048u), 16);
+                if ((copy_mask[0] & 1) != 0u) {
+                  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[2]) + 6656, b + int32_t(copy_offset[1] + moved2_s_1 * 32u + 4096u), 16);
+                }
               }
             }
           }

@@ -18,9 +18,13 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     }
   }
   __syncthreads();
-  const int32_t t49 = (thread_x >> 2) + thread_y * 8;
   int32_t now[2];
   int32_t ahead[2];
+  uint32_t copy_place[1];
+  uint32_t copy_offset[2];
+  copy_offset[0] = hconv::kept((uint32_t(thread_y) * 64u + (uint32_t(thread_x >> 2) * 8u + uint32_t(thread_x & 3))) * 8u);
+  copy_place[0] = hconv::kept(uint32_t(thread_y) * 256u + uint32_t(thread_x * 8 ^ (thread_x >> 3) * 8));
+  copy_offset[1] = hconv::kept((uint32_t(thread_y) * 64u + (uint32_t(bn) * 512u + (uint32_t(thread_x >> 2) * 8u + uint32_t(thread_x & 3)))) * 8u);
   ahead[0] = 0;
   ahead[1] = 0;
   now[0] = 0;
@@ -28,15 +32,15 @@ extern "C" __global__ void __launch_bounds__(128, 1)
   hconv::half *const a_tile_b_tile_write = a_tile_b_tile + ahead[1] * 4096;
   const int32_t chunk = ahead[0];
   // produce a_tile
-  const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
-  for (int row = 0; row < 2; row++) {
-    hconv::cp_async16(a_tile_b_tile_write + (thread_x * 8 ^ (thread_x >> 3 & 3) * 8) + (row * 4 + thread_y) * 256, a + ((row * 32 + t49) * 8 + vec_base_s) * 8, 16);
-  }
+  const uint32_t moved0_s = uint32_t(chunk);
+  const uint32_t moved1_s = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 32u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 1024, a + int32_t(copy_offset[0] + moved1_s * 32u + 2048u), 16);
   // produce b_tile
-  const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
-  for (int row_1 = 0; row_1 < 2; row_1++) {
-    hconv::cp_async16(a_tile_b_tile_write + (thread_x * 8 ^ (thread_x >> 3 & 3) * 8) + (row_1 * 4 + thread_y) * 256 + 2048, b + (((bn * 2 + row_1) * 32 + t49) * 8 + vec_base_s_1) * 8, 16);
-  }
+  const uint32_t moved0_s_1 = uint32_t(chunk);
+  const uint32_t moved1_s_1 = uint32_t(chunk);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 2048, b + int32_t(copy_offset[1] + moved0_s_1 * 32u), 16);
+  hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 3072, b + int32_t(copy_offset[1] + moved1_s_1 * 32u + 2048u), 16);
   ahead[0] = ahead[0] + 1;
   ahead[1] = ahead[1] == 1 ? 0 : ahead[1] + 1;
   hconv::cp_async_commit();
@@ -52,16 +56,20 @@ extern "C" __global__ void __launch_bounds__(128, 1)
           const int32_t chunk = ahead[0];
           // produce a_tile
           {
-            const int32_t vec_base_s = chunk * 4 + (thread_x & 3);
-            for (int row = 0; row < 2; row++) {
-              hconv::cp_async16(a_tile_b_tile_write + (thread_x * 8 ^ (thread_x >> 3 & 3) * 8) + (row * 4 + thread_y) * 256, a + ((row * 32 + t49) * 8 + vec_base_s) * 8, 16);
+            const uint32_t moved0_s = uint32_t(chunk);
+            {
+              const uint32_t moved1_s = uint32_t(chunk);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]), a + int32_t(copy_offset[0] + moved0_s * 32u), 16);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 1024, a + int32_t(copy_offset[0] + moved1_s * 32u + 2048u), 16);
             }
           }
           // produce b_tile
           {
-            const int32_t vec_base_s_1 = chunk * 4 + (thread_x & 3);
-            for (int row_1 = 0; row_1 < 2; row_1++) {
-              hconv::cp_async16(a_tile_b_tile_write + (thread_x * 8 ^ (thread_x >> 3 & 3) * 8) + (row_1 * 4 + thread_y) * 256 + 2048, b + (((bn * 2 + row_1) * 32 + t49) * 8 + vec_base_s_1) * 8, 16);
+            const uint32_t moved0_s_1 = uint32_t(chunk);
+            {
+              const uint32_t moved1_s_1 = uint32_t(chunk);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 2048, b + int32_t(copy_offset[1] + moved0_s_1 * 32u), 16);
+              hconv::cp_async16(a_tile_b_tile_write + int32_t(copy_place[0]) + 3072, b + int32_t(copy_offset[1] + moved1_s_1 * 32u + 2048u), 16);
             }
           }
         }
