@@ -12,6 +12,16 @@ from .runner import Runner
 SLICE = 8  # problems that one process is asked about
 
 
+def _add_its_parts(choice: str, named: dict, costs: dict) -> None:
+    """Of a split variant the library may take any number of parts, of which the candidates have some: its own is one more,
+    without a modelled cost."""
+    name, _, parts = choice.partition("+")
+    twin = next((c for variant, c in named.items() if variant.partition("+")[0] == name), None)
+    if choice not in costs and parts.isdigit() and twin:
+        named[choice] = Candidate.of(twin.algorithm, twin.type, twin.target, {**dict(twin.parameters), "parts": int(parts)})
+        costs[choice] = None
+
+
 class Listing:
     """The library is asked, in `jobs` processes at once: a row of the manifest that it lacks, or that cannot compute a
     problem, is no candidate. `table`: a tuned table that counts among the library's own."""
@@ -35,6 +45,7 @@ class Listing:
             if outcome.status != "ok":
                 raise RuntimeError(f"{self.library} could not be asked for its variants: {outcome.reason}")
             for (problem, named), (choice, costs) in zip(part, outcome.value[0]):
+                _add_its_parts(choice, named, costs)
                 self._known[problem] = [named[name] for name in costs], choice, costs
 
     def of(self, problem: Problem) -> tuple[list[Candidate], str, dict]:

@@ -10,7 +10,7 @@ from conftest import ROOT
 from hconv_measure.shapes import parse_shape, read_shapes
 from hconv_tune import loss, table
 from hconv_tune.candidate import Candidate, shipped_candidates
-from hconv_tune.listing import Listing, pruned
+from hconv_tune.listing import Listing, _add_its_parts, pruned
 from hconv_tune.problem import Problem
 from hconv_tune.runner import Runner
 
@@ -128,3 +128,15 @@ def test_a_table_with_a_variant_that_does_not_ship_would_be_found(tmp_path):
     (tmp_path / "sm_90a.txt").write_text(line)
     with pytest.raises(AssertionError, match="conv2d_direct_f32_oc7_cuda"):
         test_tables_that_ship_name_variants_that_ship(tmp_path / "sm_90a.txt")
+
+
+def test_the_librarys_own_number_of_parts_is_a_candidate():
+    split = Candidate.of("direct", "f32", "cuda", {"tile_oc": 32, "tile_ow": 8, "tile_oh": 8, "thread_oc": 4, "thread_ow": 4,
+                                                   "thread_oh": 2, "ic": 16, "kw_tile": 1, "kw": 1, "stages": 4, "warps": 2,
+                                                   "split": 1, "parts": 2})
+    name = split.variant.partition("+")[0]
+    named, costs = {split.variant: split}, {split.variant: 5.0}
+    for choice in (split.variant, f"{name}+3", "conv2d_other+3", name):
+        _add_its_parts(choice, named, costs)
+    assert costs == {split.variant: 5.0, f"{name}+3": None}
+    assert named[f"{name}+3"].variant == f"{name}+3"
