@@ -22,7 +22,7 @@ constexpr Algorithm wgmma = Algorithm::wgmma;
 constexpr Speed speeds[] = {
     // algorithm  tile: OC   OW  OH  thread/warp: OC  OW  OH   KW  kw_tile  kh_tile  speed  layout  blocks at once
     {direct,            64, 128, 0,               8,  8,  0,   8,  0,       0,       1.02},
-    {direct,            64,  64, 0,               8,  8,  0,   8,  0,       0,       1.00},
+    {direct,            64,  64, 0,               8,  8,  0,   8,  0,       0,       0.98},
     {direct,            32,  32, 2,               0,  0,  0,   4,  0,       0,       0.80},
     {direct,            16,  16, 2,               0,  0,  0,   4,  0,       0,       0.46},
     {direct,            64,   8, 8,               0,  0,  0,   3,  0,       0,       0.90},
