@@ -10,26 +10,6 @@ namespace hconv {
 
 namespace {
 
-/** Whether the value of an expression depends on nothing but its variables. */
-class ReadsNothing : public IRVisitor {
-public:
-  bool pure = true;
-
-private:
-  using IRVisitor::visit;
-  void visit(const Load *) override { pure = false; }
-  void visit(const Call *op) override {
-    pure &= op->is_pure();
-    IRVisitor::visit(op);
-  }
-};
-
-bool reads_nothing(const Expr &e) {
-  ReadsNothing pure;
-  e.accept(&pure);
-  return pure.pure;
-}
-
 /** Drops min and max where conditions say which of both it is. */
 class DropClamps : public IRMutator {
 public:

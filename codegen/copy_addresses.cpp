@@ -1,6 +1,7 @@
 #include "copy_addresses.h"
 
 #include "async_copy.h"
+#include "linear_index.h"
 #include "polynomial.h"
 
 using namespace Halide;
@@ -31,9 +32,7 @@ public:
     std::string text;
     Expr all;
     for (const Expr &condition : conditions) {
-      std::ostringstream one;
-      one << condition;
-      text += one.str() + "\n";
+      text += text_of(condition) + "\n";
       all = all.defined() ? all && condition : condition;
     }
     if (!all.defined())
@@ -79,10 +78,9 @@ public:
       }
       if (!several.defined() || is_const_zero(simplify(several)))
         continue;
-      std::ostringstream text;
-      text << several;
-      conditions[text.str()] = several;
-      stores[text.str()].push_back(store(v.array, v.value, v.place));
+      const std::string text = text_of(several);
+      conditions[text] = several;
+      stores[text].push_back(store(v.array, v.value, v.place));
     }
     std::vector<Stmt> all;
     for (const auto &[text, condition] : conditions)
@@ -131,7 +129,6 @@ public:
     keep_what_is_common();
     std::vector<Stmt> stmts;
     std::map<std::string, std::pair<std::string, Expr>> moves; // by text: name and value
-    std::string last_guard;
     for (const Parts &p : all) {
       const AsyncCopy &copy = *p.copy;
       const std::string text = copy.from->name + ": " + p.moved.text();
@@ -159,8 +156,6 @@ public:
       const Stmt one = call_statement(copy.call, {address(copy.to->type, copy.to->name, place),
                                                   address(copy.from->type, copy.from->name, cast<int>(index)), bytes});
       const Expr guard = kept.keep(copy.guards);
-      std::ostringstream guard_text;
-      guard_text << guard;
       const IfThenElse *before = stmts.empty() ? nullptr : stmts.back().as<IfThenElse>();
       if (!guard.defined())
         stmts.push_back(one);
@@ -207,15 +202,12 @@ private:
       bool moves = false;
       for (const For *loop : nest.loops)
         moves |= term.uses(loop->name);
-      bool in_thread = false;
-      for (const char *index : kThreadIndex)
-        in_thread |= term.uses(index);
       if (moves && is_linear(term))
         parts.moved.add(term);
       else if (term.uses(outermost))
         return false;
       else
-        (moves || in_thread ? parts.offset : parts.uniform).add(term);
+        (moves || term.uses_thread() ? parts.offset : parts.uniform).add(term);
     }
     parts.place = polynomial(parts.copy->place);
     bool guarded_by_outermost = false;
@@ -269,15 +261,8 @@ StagedCopies copy_addresses(const Stmt &staging, const PipelineNest &nest, const
       ranges.push(kThreadIndex[axis], Interval(0, block[axis] - 1));
   }
   KeptValues kept(nest);
-  std::vector<Stmt> producers;
-  std::vector<Stmt> list;
-  for (const Stmt *rest = &staging;;) {
-    const Block *block = rest->as<Block>();
-    list.push_back(block ? block->first : *rest);
-    if (!block)
-      break;
-    rest = &block->rest;
-  }
+  std::vector<Stmt> list, producers;
+  flatten(staging, list);
   for (const Stmt &s : list) {
     const ProducerConsumer *producer = s.as<ProducerConsumer>();
     const auto copies = producer ? async_copies_of(s, lets, ranges, kMostCopies) : std::nullopt;

@@ -19,8 +19,8 @@ struct StagedCopies {
  * nest; `block` is the extents of the block's threads, 0 where it is not known. Of a producer that consists of such
  * copies, in loops of constant extent, under lets and ifs, each copy becomes
  *
- *     if (bit of a mask) cp_async(shared + place + constant, global + int(offset + moved), bit of a mask && more ? 4 :
- * 0)
+ *     if (bit of a mask)
+ *       cp_async(shared + place + constant, global + int(offset + moved), bit of a mask && more ? 4 : 0)
  *
  * - `moved` is the part of the index that is linear in the loops' variables, the same for many copies;
  * - offset, place and masks are kept in registers. They are the same in all steps, or depend on loops inside the

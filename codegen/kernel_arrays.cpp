@@ -46,6 +46,18 @@ public:
   Uses uses;
 };
 
+class FindReads : public IRVisitor {
+  using IRVisitor::visit;
+  void visit(const Load *) override { found = true; }
+  void visit(const Call *op) override {
+    found |= !op->is_pure();
+    IRVisitor::visit(op);
+  }
+
+public:
+  bool found = false;
+};
+
 class FindSums : public IRVisitor {
   std::string storing;
   using IRVisitor::visit;
@@ -101,6 +113,12 @@ Uses uses_of(const Stmt &s) {
   FindUses find;
   s.accept(&find);
   return find.uses;
+}
+
+bool reads_nothing(const Expr &e) {
+  FindReads find;
+  e.accept(&find);
+  return !find.found;
 }
 
 std::set<std::string> arrays_added_to(const Stmt &s) {

@@ -30,6 +30,9 @@ struct Uses {
 };
 Uses uses_of(const Halide::Internal::Stmt &s);
 
+/** Whether the value of an expression depends on nothing but its variables: on no memory and no impure call. */
+bool reads_nothing(const Halide::Expr &e);
+
 /** Arrays with a store of the form a[i] = ... a[i] ... */
 std::set<std::string> arrays_added_to(const Halide::Internal::Stmt &s);
 

@@ -47,13 +47,17 @@ LinearIndex opaque(const Expr &e, const Scope<Expr> &lets) {
     result.constant = *constant;
     return result;
   }
-  std::ostringstream key;
-  key << factor;
-  result.terms[key.str()] = {factor, 1};
+  result.terms[text_of(factor)] = {factor, 1};
   return result;
 }
 
 } // namespace
+
+std::string text_of(const Expr &e) {
+  std::ostringstream text;
+  text << e;
+  return text.str();
+}
 
 LinearIndex linear_index(const Expr &e, const Scope<Expr> &lets) {
   LinearIndex result;

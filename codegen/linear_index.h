@@ -7,6 +7,9 @@
 
 namespace hconv {
 
+/** As Halide prints it; equal texts of index expressions mean equal values. */
+std::string text_of(const Halide::Expr &e);
+
 /** constant + sum of coefficient * factor. A factor is a variable or a subexpression that is not linear; terms are
  * keyed on the factor's text, so equal keys mean equal factors. */
 struct LinearIndex {

@@ -1,6 +1,6 @@
 #include "matrix_tile.h"
 
-#include <sstream>
+#include "linear_index.h"
 
 using namespace Halide;
 using namespace Halide::Internal;
@@ -14,12 +14,6 @@ std::string last_name(const std::string &name) {
 namespace {
 
 constexpr int kLanes = 32, kDepth = 16, kRowElements = 8; // a row of an 8x8 matrix is 16 bytes
-
-std::string text(const Expr &e) {
-  std::ostringstream out;
-  out << e;
-  return out.str();
-}
 
 /** A nest of constant loops around one multiply-accumulate, with all lets put in. */
 struct Nest {
@@ -52,7 +46,8 @@ public:
     tile.pair = tile_loop(nest, request.pair, 2);
     tile.accumulators = nest.accumulators;
     tile.accumulator = nest.accumulator;
-    check(!expr_uses_var(nest.accumulator, tile.k), "its sums " + text(nest.accumulator) + " depend on " + request.k);
+    check(!expr_uses_var(nest.accumulator, tile.k),
+          "its sums " + text_of(nest.accumulator) + " depend on " + request.k);
     const int first = expr_uses_var(nest.addresses[0], tile.m_half) ? 0 : 1;
     tile.a = {nest.factors[first], nest.addresses[first], {}};
     tile.b = {nest.factors[1 - first], nest.addresses[1 - first], {}};
@@ -116,7 +111,7 @@ private:
       nest.factors[i] = cast ? cast->value.as<Load>() : nullptr;
       check(nest.factors[i] && cast->type == Float(32) && nest.factors[i]->type.bits() == 16 &&
                 nest.factors[i]->type.is_float(),
-            "a factor is " + text(sides[i]) + ", not a 16-bit float made a float32");
+            "a factor is " + text_of(sides[i]) + ", not a 16-bit float made a float32");
       nest.addresses[i] = with_lets(nest.factors[i]->index, inner);
     }
     check(nest.factors[0]->type == nest.factors[1]->type, "its factors have two types");
@@ -159,14 +154,14 @@ private:
             what + " is not dense along k");
     const ModulusRemainder aligned = modulus_remainder(at(operand.address, origin));
     check(aligned.modulus % kRowElements == 0 && aligned.remainder % kRowElements == 0,
-          what + "'s address " + text(at(operand.address, origin)) + " is not proved a multiple of 8 elements");
+          what + "'s address " + text_of(at(operand.address, origin)) + " is not proved a multiple of 8 elements");
   }
 
   std::string tile_loop(const Nest &nest, const std::string &name, int extent) const {
     const For *loop = nest.find(name);
     check(loop, "there is no loop " + name + " in its nest");
     check(is_const(loop->extent, extent),
-          "loop " + name + " has the extent " + text(loop->extent) + ", expected " + std::to_string(extent));
+          "loop " + name + " has the extent " + text_of(loop->extent) + ", expected " + std::to_string(extent));
     return loop->name;
   }
 };
@@ -199,7 +194,8 @@ int64_t tile_distance(const Expr &address, const Place &from, const Place &to, c
                       const std::string &what) {
   const Expr difference = simplify(at(address, to) - at(address, from));
   const auto constant = as_const_int(difference);
-  check_tile(bool(constant), request, what + " does not move by a constant within a tile, but by " + text(difference));
+  check_tile(bool(constant), request,
+             what + " does not move by a constant within a tile, but by " + text_of(difference));
   return *constant;
 }
 

@@ -11,15 +11,6 @@ bool ends_with_name(const std::string &name, const std::string &last) {
   return name == last || (name.size() > last.size() && ends_with(name, "." + last));
 }
 
-void flatten(const Stmt &s, std::vector<Stmt> &list) {
-  if (const Block *block = s.as<Block>()) {
-    flatten(block->first, list);
-    flatten(block->rest, list);
-  } else {
-    list.push_back(s);
-  }
-}
-
 class TakeApart {
 public:
   TakeApart(const PipelineRequest &request, const KernelArrays &arrays) : request(request), arrays(arrays) {}
@@ -133,6 +124,15 @@ Lets lets_of_threads(const Lets &lets) {
 
 Expr kept(const Expr &value) {
   return Call::make(UInt(32), "hconv::kept", {value}, Call::PureExtern);
+}
+
+void flatten(const Stmt &s, std::vector<Stmt> &list) {
+  if (const Block *block = s.as<Block>()) {
+    flatten(block->first, list);
+    flatten(block->rest, list);
+  } else {
+    list.push_back(s);
+  }
 }
 
 Stmt with_lets(Stmt s, const Lets &lets) {

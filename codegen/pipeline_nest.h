@@ -19,6 +19,9 @@ struct PipelineRequest {
   int kept() const { return wgmma && stages >= 3 ? 1 : 0; }
 };
 
+/** Appends the statements of nested blocks in order. */
+void flatten(const Halide::Internal::Stmt &s, std::vector<Halide::Internal::Stmt> &list);
+
 Halide::Internal::Stmt with_lets(Halide::Internal::Stmt s, const Lets &lets);
 
 /** The lets whose values differ between threads. The others may stay variables: passes that look for what threads have

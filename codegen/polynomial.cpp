@@ -1,6 +1,8 @@
 #include "polynomial.h"
 
-#include <sstream>
+#include "kernel.h"
+#include "linear_index.h"
+#include <algorithm>
 
 using namespace Halide;
 using namespace Halide::Internal;
@@ -8,12 +10,6 @@ using namespace Halide::Internal;
 namespace hconv {
 
 namespace {
-
-std::string text_of(const Expr &e) {
-  std::ostringstream text;
-  text << e;
-  return text.str();
-}
 
 std::string key_of(const Polynomial::Factors &factors) {
   std::string key;
@@ -139,6 +135,10 @@ bool Polynomial::Term::uses(const std::string &variable) const {
       return true;
   }
   return false;
+}
+
+bool Polynomial::Term::uses_thread() const {
+  return std::any_of(std::begin(kThreadIndex), std::end(kThreadIndex), [&](const char *index) { return uses(index); });
 }
 
 void Polynomial::add(const Term &term, int64_t scale) {

@@ -19,6 +19,7 @@ struct Polynomial {
 
     bool is_constant() const { return factors.empty(); }
     bool uses(const std::string &variable) const;
+    bool uses_thread() const; // any index of a thread in its block
   };
   std::map<std::string, Term> terms; // by the text of their factors; that of the constant is ""
 

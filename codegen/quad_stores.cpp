@@ -1,10 +1,10 @@
 #include "quad_stores.h"
 
 #include "implied_condition.h"
+#include "linear_index.h"
 #include "matrix_tile.h"
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 using namespace Halide;
 using namespace Halide::Internal;
@@ -49,12 +49,6 @@ private:
 
   static void check(bool ok, const std::string &why) {
     _halide_user_assert(ok) << "The sums cannot be stored 16 bytes at a time: " << why;
-  }
-
-  static std::string text(const Expr &e) {
-    std::ostringstream out;
-    out << e;
-    return out.str();
   }
 
   Stmt visit(const Allocate *op) override {
@@ -104,7 +98,7 @@ private:
   static int64_t distance(const Expr &index, const Place &from, const Place &to) {
     const Expr apart = simplify(at(index, to) - at(index, from));
     const auto constant = as_const_int(apart);
-    check(bool(constant), "within a tile their index moves by " + text(apart));
+    check(bool(constant), "within a tile their index moves by " + text_of(apart));
     return *constant;
   }
 
@@ -114,7 +108,7 @@ private:
       using IRVisitor::visit;
       void visit(const Load *op) override {
         check(arrays.count(op->name) || op->index.as<Min>(),
-              "element " + text(op->index) + " of " + op->name + ", which they are made of, may not be there");
+              "element " + text_of(op->index) + " of " + op->name + ", which they are made of, may not be there");
         IRVisitor::visit(op);
       }
 
@@ -228,7 +222,7 @@ private:
       for (int i = 0; i < kRow; i++) {
         const bool last = implied(here[size_t(i)], here.back());
         check(last || implied(here[size_t(i)], here[0]),
-              "it is not proved that the middle of a row is stored where its ends are, under " + text(condition));
+              "it is not proved that the middle of a row is stored where its ends are, under " + text_of(condition));
         by_last &= last;
         add(stored[size_t(i)], simplify(here[size_t(i)]));
       }

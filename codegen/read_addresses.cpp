@@ -12,19 +12,6 @@ namespace {
 
 const std::string kPlaces = "read_place";
 
-class ReadsMemory : public IRVisitor {
-public:
-  bool found = false;
-
-private:
-  using IRVisitor::visit;
-  void visit(const Load *) override { found = true; }
-  void visit(const Call *op) override {
-    found |= !op->is_pure();
-    IRVisitor::visit(op);
-  }
-};
-
 class Rewrite : public IRMutator {
 public:
   Rewrite(const PipelineNest &nest, const Lets &around) : nest(nest), lets(around) {
@@ -71,10 +58,7 @@ private:
     Polynomial part;
     for (const auto &entry : index.terms) {
       const Polynomial::Term &term = entry.second;
-      bool in_thread = false;
-      for (const char *axis : kThreadIndex)
-        in_thread |= term.uses(axis);
-      if (!in_thread)
+      if (!term.uses_thread())
         continue;
       for (const std::string &loop : loops) {
         if (term.uses(loop))
@@ -89,9 +73,7 @@ private:
     if (!nest.staged.count(op->name) || op->index.type() != Int(32))
       return IRMutator::visit(op);
     const Expr whole = simplify(expanded(op->index, lets));
-    ReadsMemory memory;
-    whole.accept(&memory);
-    if (memory.found)
+    if (!reads_nothing(whole))
       return IRMutator::visit(op);
     Polynomial rest = polynomial(whole);
     const auto part = part_of_threads(rest);

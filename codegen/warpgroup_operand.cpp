@@ -2,7 +2,6 @@
 
 #include "linear_index.h"
 #include <functional>
-#include <sstream>
 
 using namespace Halide;
 using namespace Halide::Internal;
@@ -73,12 +72,11 @@ protected:
   void prove_bounds(const Place &origin, int groups, const std::vector<const For *> &loops,
                     const std::map<std::string, int64_t> &rows_apart) {
     first = linear_index(at(operand.address, origin), Scope<Expr>()).sum();
-    std::ostringstream text;
-    text << first;
+    const std::string text = text_of(first);
     const Expr low = find_constant_bound(first, Direction::Lower, nest.ranges);
     const Expr high = find_constant_bound(first, Direction::Upper, nest.ranges);
     check(low.defined() && high.defined() && is_const(low) && is_const(high),
-          what + "'s address " + text.str() + " has no constant bounds");
+          what + "'s address " + text + " has no constant bounds");
     rows.begin = *as_const_int(low);
     int64_t last = (groups - 1) * rows.group + kGroup;
     bool aligned = rows.group == kGroup && is_multiple(first, rows.period());
@@ -90,7 +88,7 @@ protected:
     rows.end = *as_const_int(high) + last * rows.elements;
     rows.swizzled = aligned;
     check(is_multiple(simplify(first - int(rows.begin)), rows.elements),
-          what + "'s address " + text.str() + " is not proved the start of a row");
+          what + "'s address " + text + " is not proved the start of a row");
   }
 
 private:
