@@ -11,7 +11,7 @@ from .problem import Problem
 FINALISTS = 4       # besides the incumbent and the next
 SHIPPED_FINALISTS = 2
 FINAL_WITHIN = 1.2  # of the best of the search
-ALGORITHMS = ("direct", "mma", "mma_tf32", "wgmma", "transform")  # the simpler first
+ALGORITHMS = ("direct", "mma", "wgmma", "transform")  # the simpler first
 
 
 def chosen(ranked, serving, shipped, finalists: int = FINALISTS) -> list[str]:

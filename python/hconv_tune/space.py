@@ -171,10 +171,6 @@ SPACES = (
 )
 
 
-# What ships of these is measured with the others, but no new tiles are made.
-NOT_SEARCHED = ()
-
-
 def spaces_of(problem: Problem, algorithms=()) -> list[Space]:
     """The spaces that can serve a problem's type and target; of the named algorithms only, if any are."""
     return [space for space in SPACES if space.target == problem.target and problem.type in space.types
